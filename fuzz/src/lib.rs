@@ -199,10 +199,8 @@ pub fn session(data: &[u8]) {
     trunkline_calls::fuzz_control(data);
 }
 
-/// TCP, ours and the classic one: no segments, even of somebody who knows the sequence numbers, make an end panic or break the contract of
-/// endpoints.
+/// TCP: no segments, even of somebody who knows the sequence numbers, make an end panic or break the contract of endpoints.
 pub fn tcp(data: &[u8]) {
-    trunkline_transport::classic_tcp::fuzz_tcp(data);
     trunkline_transport::tcp::fuzz_tcp(data);
 }
 

@@ -62,7 +62,7 @@ source = "voice"
 [flow.bulk]
 from = "c"
 to = "b"
-transport = { kind = "tcp", engine = "classic" }
+transport = { kind = "tcp", profile = "solaris-2.5" }
 framing = "none"
 source = { kind = "bulk", message = "1 KiB" }
 "#;
@@ -123,7 +123,7 @@ fn a_file_runs_over_its_links_and_stands_beside_the_simulator() {
         let Some(bench) = bench("1 s") else { return };
         bench.run(&["run", "wired.toml", "--no-report"]).ok();
         let ran = bench.run(&["run", "wired.toml", "--on", "wire", "--json"]).ok();
-        let note = "the kernel's TCP replaces `engine = \"classic\"`";
+        let note = "`profile` does not apply on real sockets, where the kernel's TCP runs";
         assert!(ran.err.contains(note), "{note} in {}", ran.err);
         let (larger, carried) =
             (ran.err.matches("bytes larger").count(), ran.err.matches("URP travels in UDP").count());

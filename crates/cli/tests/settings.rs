@@ -202,11 +202,12 @@ fn check_refuses_what_run_refuses() {
         assert!(told.contains(name) && check.err.starts_with(told), "{check:#?} {run:#?}");
     }
     // What only the simulator has.
-    bench.write("classic.toml", bulk.replace("congestion-control = \"CC\"", "engine = \"classic\""));
-    bench.run(&["check", "classic.toml"]).ok();
-    let json = bench.run(&["check", "classic.toml", "--json"]).ok().json();
-    assert_eq!(json["backends"], serde_json::json!(["sim", "wire"]));
-    let ran = bench.run(&["check", "classic.toml", "--on", "live"]);
+    let marked = FILE.replace("transport = \"udp\"", "transport = { kind = \"udp\", ecn = \"ect1\" }");
+    bench.write("marked.toml", marked);
+    bench.run(&["check", "marked.toml"]).ok();
+    let json = bench.run(&["check", "marked.toml", "--json"]).ok().json();
+    assert_eq!(json["backends"], serde_json::json!(["sim"]));
+    let ran = bench.run(&["check", "marked.toml", "--on", "live"]);
     assert!(ran.code == Some(2) && ran.err.contains("in `sim` only"), "{ran:#?}");
     // And what only the kernel has.
     bench.write("mptcp.toml", bulk.replace("{ kind = \"tcp\", congestion-control = \"CC\" }", "\"mptcp\""));

@@ -85,25 +85,22 @@ pub fn kernel_stream(transport: &Transport) -> Option<(StreamProtocol, TcpOption
 /// The setup of the kernel's sockets of such a stream. Keys without an option of the socket are left out.
 pub fn stream_setup(protocol: StreamProtocol, options: &TcpOptions) -> TcpSetup {
     let given = |key: &str| options.given.iter().any(|other| other == key);
-    let config = options.config();
-    let of = |key: &str| config.filter(|_| given(key));
+    let config = &*options.config;
     TcpSetup {
         protocol,
         window: options.window.map(|bytes| usize::try_from(bytes.count()).unwrap_or(usize::MAX)),
-        send_buffer: of("send-buffer").map(|config| config.send_buffer.max),
+        send_buffer: given("send-buffer").then_some(config.send_buffer.max),
         mss: options.mss.map(|bytes| u32::try_from(bytes.count()).unwrap_or(u32::MAX)),
         nodelay: options.nodelay,
         congestion_control: options.congestion_control.clone(),
-        cork: of("cork").is_some_and(|config| config.nagle == Nagle::Cork),
-        max_pacing_rate: config
-            .and_then(|config| config.max_pacing_rate)
-            .map(|rate| (rate.bits_per_second() / 8).max(1)),
-        keepalive: config.and_then(|config| config.keepalive).map(|keepalive| Keepalive {
+        cork: given("cork") && config.nagle == Nagle::Cork,
+        max_pacing_rate: config.max_pacing_rate.map(|rate| (rate.bits_per_second() / 8).max(1)),
+        keepalive: config.keepalive.map(|keepalive| Keepalive {
             time: keepalive.time,
             interval: keepalive.interval,
             probes: keepalive.probes,
         }),
-        user_timeout: config.and_then(|config| config.user_timeout),
+        user_timeout: config.user_timeout,
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use trunkline_core::schema::Value;
 use trunkline_experiment::{Experiment, Flow, Framing, Scenario, Transport};
 use trunkline_live::LiveOptions;
 use trunkline_transport::kind::{Sockets, StreamProtocol};
@@ -49,10 +48,6 @@ fn on_sockets(scenario: &Scenario) -> Scenario {
     for flow in &mut scenario.flows {
         if flow.framing == Framing::None {
             flow.framing = Framing::Within;
-        }
-        if matches!(flow.transport.sockets(), Sockets::Stream(_, options) if options.config().is_none()) {
-            let engine = Value::Text("modern".to_owned());
-            flow.transport = flow.transport.clone().with("engine", engine);
         }
     }
     scenario
@@ -103,7 +98,7 @@ fn default_control(transport: &Transport) -> Option<&'static str> {
         Sockets::Stream(StreamProtocol::Tcp | StreamProtocol::Mptcp, options)
             if options.congestion_control.is_none() =>
         {
-            options.config().map(|config| config.congestion_control.name())
+            Some(options.config.congestion_control.name())
         }
         _ => None,
     }
@@ -165,7 +160,7 @@ source = { kind = "bulk" }
 [flow.old]
 from = "a"
 to = "b"
-transport = { kind = "tcp", engine = "classic" }
+transport = { kind = "tcp", profile = "solaris-2.5", congestion-control = "reno" }
 source = { kind = "bulk" }
 "#;
 
@@ -178,7 +173,10 @@ source = { kind = "bulk" }
         assert_eq!(sizes(&experiment, true), BTreeSet::new());
         let notes: Vec<String> = differences(&experiment).into_iter().collect();
         assert!(notes.len() == 2 && notes[0].ends_with("packets are 44 bytes larger"), "{notes:?}");
-        assert_eq!(notes[1], "flow `old`: on the wire, the kernel's TCP replaces `engine = \"classic\"`");
+        assert_eq!(
+            notes[1],
+            "flow `old`: `profile` does not apply on real sockets, where the kernel's TCP runs"
+        );
         let notes = other_controls(&experiment, "bbr");
         let expected = "flow `default`: its congestion control is this machine's default, `bbr`; the simulator's is `cubic`.";
         assert!(notes.len() == 1 && notes.iter().all(|note| note.starts_with(expected)), "{notes:?}");

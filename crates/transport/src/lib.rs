@@ -8,7 +8,6 @@
 
 pub mod addressing;
 mod checksum;
-pub mod classic_tcp;
 pub mod conversation;
 mod crc32c;
 mod datagrams;

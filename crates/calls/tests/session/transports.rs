@@ -98,10 +98,6 @@ fn what_a_transport_cannot_carry_is_refused_with_what_it_can() {
 fn transports_of_the_simulator_are_refused_in_a_sentence() {
     let server = Running::new();
     for (transport, expected) in [
-        (
-            "{ kind = \"tcp\", engine = \"classic\" }",
-            "`engine = \"classic\"` of transport `tcp` works in `sim` only",
-        ),
         ("{ kind = \"udp\", ecn = \"ect0\" }", "`ecn` of transport `udp` works in `sim` only"),
         ("{ kind = \"xtp\", service = \"multicast\" }", "the service `multicast` does not connect two ends"),
         ("rtp", "RTP is a packet format"),

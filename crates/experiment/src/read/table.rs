@@ -10,6 +10,14 @@ use crate::quantity;
 use crate::schema::{Key, OneOf, Shape};
 use crate::tree::{Item, Node, Table};
 
+/// Keys that are gone, with the table that had them and what to write instead.
+const GONE: &[(&str, &str, &str)] = &[(
+    "the transport `tcp`",
+    "engine",
+    "; the simulator has one TCP: leave the key out, or for a TCP of the 1990s set `profile = \"solaris-2.5\"` or \
+     `profile = \"bsd-reno\"`",
+)];
+
 /// One of several kinds, as the file chose.
 pub(super) struct Chosen {
     /// Which alternative.
@@ -36,7 +44,10 @@ impl Reader<'_> {
                 return;
             }
             let of = if place.is_empty() { String::new() } else { format!(" in {place}") };
-            let suggestion = if known.is_empty() {
+            let gone = GONE.iter().find(|(had, key, _)| *had == place && *key == &*entry.key);
+            let suggestion = if let Some((_, _, instead)) = gone {
+                (*instead).to_owned()
+            } else if known.is_empty() {
                 "; it takes no keys".to_owned()
             } else {
                 suggestion(&entry.key, known.iter().copied())

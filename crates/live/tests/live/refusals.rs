@@ -108,16 +108,6 @@ fn an_ecn_field_is_for_the_simulator() {
 }
 
 #[test]
-fn a_classic_tcp_is_for_the_simulator() {
-    let scenario =
-        scenario("100 ms", &format!("{TCP}transport = {{ kind = \"tcp\", engine = \"classic\" }}\n"));
-    let error = trunkline_live::check(&scenario, &LiveOptions::new(FarEnd::Thread)).unwrap_err();
-    let expected =
-        "flow `bulk` cannot be set up: `engine = \"classic\"` of transport `tcp` works in `sim` only";
-    assert!(error.is_bad_input() && error.to_string().starts_with(expected), "{error}");
-}
-
-#[test]
 fn sinks_come_and_go_in_the_simulator_only() {
     let flow =
         "[flow.voice]\nfrom = \"a\"\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 80 }\n";

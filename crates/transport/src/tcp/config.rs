@@ -53,6 +53,10 @@ pub struct TcpConfig {
     /// True if segments have half of the peer's largest window at most, as in Linux, so that two fit into it. Otherwise a
     /// segment is as small as the window makes it, if that is worth it (RFC 9293 section 3.8.6.2.1).
     pub half_window_segments: bool,
+    /// True if the congestion window counts bytes and grows by a segment with every acknowledgement, whether it was used or
+    /// not (RFC 2001). Otherwise it counts segments, grows by as many as were acknowledged, and only while it is used, as in
+    /// Linux.
+    pub window_in_bytes: bool,
     /// Whether departures are spread over the round trip.
     pub pacing: Pacing,
     /// Departures are paced, at this rate of payload at most (`SO_MAX_PACING_RATE`).
@@ -261,6 +265,7 @@ impl Default for TcpConfig {
             window_updates: WindowUpdates::Doubled,
             nagle: Nagle::Off,
             half_window_segments: true,
+            window_in_bytes: false,
             pacing: Pacing::Auto,
             max_pacing_rate: None,
             burst: 64 << 10,

@@ -88,6 +88,8 @@ pub(super) struct Flow {
     pub(super) burst: u32,
     /// Whether the peer counts marks (RFC 9768): `delivered_ce` is exact.
     pub(super) has_accurate_ecn: bool,
+    /// Whether the window is one of bytes, which grows with every acknowledgement.
+    pub(super) counts_bytes: bool,
 }
 
 impl Flow {
@@ -129,12 +131,23 @@ impl Flow {
             departure: Time::ZERO,
             burst: config.burst as u32,
             has_accurate_ecn: false,
+            counts_bytes: config.window_in_bytes,
         }
     }
 
     /// Segments that are believed to be in the network.
     pub(super) fn in_flight(&self) -> u32 {
         (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    /// The place behind what the congestion window allows, if it counts bytes. In a recovery every duplicate says that a
+    /// segment has left the network (RFC 2001 section 4).
+    pub(super) fn cwnd_end(&self) -> u64 {
+        if !self.counts_bytes {
+            return u64::MAX;
+        }
+        let duplicates = if self.phase == Phase::Recovery { self.sacked_out } else { 0 };
+        self.una + u64::from(self.cwnd + duplicates) * u64::from(self.mss)
     }
 
     /// Segments that have left the network or are believed to be lost.
@@ -154,7 +167,9 @@ impl Flow {
     /// Whether the window, and not the application or the peer, held the sender back in the last round trip. In slow start
     /// half of the window is enough: it may double (RFC 7661 is the stricter idea).
     pub(super) fn is_limited_by_cwnd(&self) -> bool {
-        self.is_cwnd_limited || self.is_in_slow_start() && self.cwnd < 2 * self.max_packets_out
+        self.is_cwnd_limited
+            || self.counts_bytes
+            || self.is_in_slow_start() && self.cwnd < 2 * self.max_packets_out
     }
 
     /// The threshold as it would be if it were lowered for a reason that is no loss: at least three quarters of the window.

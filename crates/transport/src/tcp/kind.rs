@@ -5,11 +5,10 @@ mod keys;
 
 use std::sync::Arc;
 
-use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Value, Values};
+use trunkline_core::schema::{Default as Preset, Kind, Parameter, Value, Values};
 use trunkline_core::{Bytes, Duration};
 
 use super::{MAX_MSS, Nagle, TcpConfig, TcpEndpoint, UnknownAlgorithm};
-use crate::classic_tcp::{self, TimerConfig};
 use crate::conversation::Features;
 use crate::features;
 use crate::framing::MAX_PAYLOAD;
@@ -26,12 +25,10 @@ const HEADER_LENGTH: u64 = 20;
 /// IPv4 and TCP headers, without options.
 const HEADERS: u64 = HEADER_LENGTH + IPV4_HEADER_LENGTH as u64;
 
-const CLASSIC: &str = "classic";
-
 /// TCP.
 pub const KIND: TransportKind = TransportKind {
     name: "tcp",
-    doc: "TCP (RFC 9293), one connection per member: the kernel's in `live` and `wire`; in `sim` as `engine` says.",
+    doc: "TCP (RFC 9293), one connection per member: the kernel's in `live` and `wire`; in `sim` ours, as `profile` and the keys below it say.",
     parameters: &PARAMETERS,
     features: &features::TCP,
     max_message: MAX_PAYLOAD as u64,
@@ -42,42 +39,25 @@ pub const KIND: TransportKind = TransportKind {
             given.iter().any(|key| key == keys::NAGLE || key == keys::CORK) && config.nagle != Nagle::Off;
         let common = options(values);
         let nodelay = common.nodelay && !collects;
-        Arc::new(Tcp(TcpOptions { engine: engine(values, config), given, nodelay, ..common }))
+        Arc::new(Tcp(TcpOptions { config: Box::new(config), given, nodelay, ..common }))
     },
 };
 
 /// Keys that TCP and MPTCP both have.
 const COMMON: [Parameter; 5] = [WINDOW, MSS, NODELAY, CONGESTION_CONTROL, SEND_TIMEOUT];
-const PARAMETERS: [Parameter; COMMON.len() + 2 + keys::KEYS.len()] = {
-    let mut all = [ENGINE; COMMON.len() + 2 + keys::KEYS.len()];
+const PARAMETERS: [Parameter; COMMON.len() + 1 + keys::KEYS.len()] = {
+    let mut all = [keys::PROFILES; COMMON.len() + 1 + keys::KEYS.len()];
     let mut index = 0;
     while index < COMMON.len() {
         all[index] = COMMON[index];
         index += 1;
     }
-    all[index + 1] = keys::PROFILES;
-    index += 2;
+    index += 1;
     while index < all.len() {
-        all[index] = keys::KEYS[index - COMMON.len() - 2].parameter;
+        all[index] = keys::KEYS[index - COMMON.len() - 1].parameter;
         index += 1;
     }
     all
-};
-
-const ENGINE: Parameter = Parameter {
-    name: "engine",
-    kind: Kind::Choice(&[
-        Choice { name: "modern", doc: "ours, as `profile` and the keys below say" },
-        Choice {
-            name: CLASSIC,
-            doc: "ours, as hosts had it in the 1990s: RFC 793, RFC 1122 and the congestion control of RFC 2001",
-        },
-    ]),
-    default: Preset::Text("modern"),
-    doc: "Whose TCP it is in `sim`; `live` refuses `classic`. A classic TCP announces at most 65,535 bytes, which `window` \
-          is also to its send buffer (64 KiB without that key). Of the keys below it has `nagle`, `initial-window`, \
-          `fast-retransmit`, `rto-initial` (3 s), `rto-min` (1 s), `rto-max` (60 s), `keep-backoff`, `delayed-ack` (200 ms), \
-          `ack-every`, `ack-unpushed` and `window-updates` only, and no `profile`.",
 };
 
 /// MPTCP.
@@ -150,31 +130,6 @@ fn options(values: &Values) -> TcpOptions {
     }
 }
 
-/// `config`: what the keys come to where the modern engine runs.
-fn engine(values: &Values, config: TcpConfig) -> TcpEngine {
-    if values.text("engine") != CLASSIC {
-        return TcpEngine::Modern(Box::new(config));
-    }
-    let timer = TimerConfig::default();
-    let millis = Duration::from_millis;
-    TcpEngine::Classic(ClassicTcpOptions {
-        delayed_ack: values.duration_if_given("delayed-ack").unwrap_or(millis(200)),
-        // At most 1000, as the initial window.
-        ack_every: values.integer_if_given("ack-every").unwrap_or(2) as u32,
-        ack_unpushed: values.flag_if_given("ack-unpushed").unwrap_or(false),
-        window_updates: values.flag_if_given("window-updates").unwrap_or(true),
-        nagle: values.bytes_if_given("nagle").unwrap_or(Bytes::ZERO),
-        initial_window: values.integer_if_given("initial-window").unwrap_or(1) as u32,
-        timer: TimerConfig {
-            initial: values.duration_if_given("rto-initial").unwrap_or(timer.initial),
-            min: values.duration_if_given("rto-min").unwrap_or(timer.min),
-            max: values.duration_if_given("rto-max").unwrap_or(timer.max),
-            keep_backoff: values.flag_if_given("keep-backoff").unwrap_or(timer.keep_backoff),
-        },
-        fast_retransmit: values.flag_if_given("fast-retransmit").unwrap_or(true),
-    })
-}
-
 /// Options of TCP and MPTCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpOptions {
@@ -189,8 +144,9 @@ pub struct TcpOptions {
     pub congestion_control: Option<String>,
     /// Maximum time that a send blocks before the message is counted as refused (Schiavoni: 40 ms).
     pub send_timeout: Option<Duration>,
-    /// The engine in `sim`.
-    pub engine: TcpEngine,
+    /// The engine's options in `sim`. The segment size and the name of the congestion control are still to be taken from
+    /// here.
+    pub config: Box<TcpConfig>,
     /// Keys of the engine that the file gives, `profile` among them if it is not Linux's.
     pub given: Vec<String>,
 }
@@ -204,57 +160,10 @@ impl Default for TcpOptions {
             nodelay: true,
             congestion_control: None,
             send_timeout: None,
-            engine: TcpEngine::default(),
+            config: Box::default(),
             given: Vec::new(),
         }
     }
-}
-
-impl TcpOptions {
-    /// The engine's options; `None` of the classic one. The segment size and, in `sim`, the name of the congestion control
-    /// are still to be taken from here.
-    pub fn config(&self) -> Option<&TcpConfig> {
-        match &self.engine {
-            TcpEngine::Modern(config) => Some(config),
-            TcpEngine::Classic(_) => None,
-        }
-    }
-}
-
-/// The TCP engine of the simulator.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TcpEngine {
-    /// Ours, by default as Linux has it.
-    Modern(Box<TcpConfig>),
-    /// Ours of the 1990s, in `sim` only.
-    Classic(ClassicTcpOptions),
-}
-
-impl Default for TcpEngine {
-    fn default() -> TcpEngine {
-        TcpEngine::Modern(Box::default())
-    }
-}
-
-/// Options of a classic TCP only.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClassicTcpOptions {
-    /// Delay of acknowledgements.
-    pub delayed_ack: Duration,
-    /// So much is acknowledged at once, in full-size segments.
-    pub ack_every: u32,
-    /// True if a segment without PSH is acknowledged at once.
-    pub ack_unpushed: bool,
-    /// True if reading announces the opened window at once.
-    pub window_updates: bool,
-    /// Segments smaller than this wait while data is unacknowledged.
-    pub nagle: Bytes,
-    /// With how many segments slow start begins.
-    pub initial_window: u32,
-    /// The retransmission timer.
-    pub timer: TimerConfig,
-    /// True if three duplicate acknowledgements indicate a loss.
-    pub fast_retransmit: bool,
 }
 
 #[derive(Debug)]
@@ -285,10 +194,7 @@ impl TransportOptions for Tcp {
     }
 
     fn check(&self, written: &Written<'_>) -> Vec<Conflict> {
-        match &self.0.engine {
-            TcpEngine::Classic(classic) => checks::classic(classic, &self.0),
-            TcpEngine::Modern(config) => checks::modern(config, written.values).into_iter().collect(),
-        }
+        checks::conflict(&self.0.config, written.values).into_iter().collect()
     }
 
     fn packet(&self, _message: &MessageSize<'_>) -> Packet {
@@ -296,42 +202,21 @@ impl TransportOptions for Tcp {
     }
 
     fn pair(&self, place: &Place<'_>) -> Result<Pair, String> {
-        let (Place { near, far, mtu, .. }, options) = (*place, &self.0);
+        let Place { near, far, mtu, .. } = *place;
         let [one, other] = ["tcp/near", "tcp/far"].map(|end| place.bits(end));
-        match &options.engine {
-            TcpEngine::Classic(classic) => {
-                use classic_tcp::TcpEndpoint;
-                let config = options.classic(classic, mtu);
-                Pair::of(
-                    place,
-                    TcpEndpoint::connect(near, far, &config, one),
-                    TcpEndpoint::listen(far, &config, other),
-                )
-            }
-            TcpEngine::Modern(config) => {
-                let config = Arc::new(options.modern(config, mtu).map_err(|error| error.to_string())?);
-                Pair::of(
-                    place,
-                    TcpEndpoint::connect(near, far, config.clone(), one),
-                    TcpEndpoint::listen(far, config, other),
-                )
-            }
-        }
+        let config = Arc::new(self.0.on_path(mtu).map_err(|error| error.to_string())?);
+        Pair::of(
+            place,
+            TcpEndpoint::connect(near, far, config.clone(), one),
+            TcpEndpoint::listen(far, config, other),
+        )
     }
 
     fn sockets(&self) -> Sockets {
         Sockets::Stream(StreamProtocol::Tcp, self.0.clone())
     }
 
-    fn only_simulated(&self) -> Option<String> {
-        let message = "`engine = \"classic\"` of transport `tcp` works in `sim` only, because live connections are the kernel's; omit the key";
-        self.0.config().is_none().then(|| message.to_owned())
-    }
-
     fn differences(&self) -> Vec<String> {
-        if self.0.config().is_none() {
-            return vec!["on the wire, the kernel's TCP replaces `engine = \"classic\"`".to_owned()];
-        }
         let name = |key: &String| match keys::on_sockets(key)? {
             OnSockets::Option(_) => None,
             OnSockets::Sysctl(setting) => Some(format!("`{key}` (the hosts' `{setting}` holds)")),
@@ -381,7 +266,7 @@ impl TransportOptions for Mptcp {
 impl TcpOptions {
     /// The smaller of the buffers that do not grow.
     fn fixed_buffer(&self) -> Option<(&'static str, Bytes)> {
-        let TcpEngine::Modern(config) = &self.engine else { return None };
+        let config = &*self.config;
         let buffers = [("window", &config.receive_buffer), ("send-buffer", &config.send_buffer)];
         let fixed = buffers.into_iter().filter(|(_, buffer)| buffer.initial == buffer.max);
         fixed.map(|(option, buffer)| (option, Bytes(buffer.max as u64))).min_by_key(|(_, bytes)| *bytes)
@@ -401,8 +286,8 @@ impl TcpOptions {
     }
 
     /// The engine's options for a path; a congestion control that it does not have is refused.
-    fn modern(&self, config: &TcpConfig, mtu: Option<Bytes>) -> Result<TcpConfig, UnknownAlgorithm> {
-        let mut config = config.clone();
+    fn on_path(&self, mtu: Option<Bytes>) -> Result<TcpConfig, UnknownAlgorithm> {
+        let mut config = (*self.config).clone();
         if let Some(mss) = self.largest_segment(mtu) {
             config.mss = mss.count() as usize;
         }
@@ -410,24 +295,6 @@ impl TcpOptions {
             config.congestion_control = name.parse()?;
         }
         Ok(config)
-    }
-
-    /// A classic TCP for the same path.
-    fn classic(&self, classic: &ClassicTcpOptions, mtu: Option<Bytes>) -> classic_tcp::TcpConfig {
-        let defaults = classic_tcp::TcpConfig::default();
-        classic_tcp::TcpConfig {
-            window: self.window.map_or(defaults.window, |window| window.count() as usize),
-            mss: self.largest_segment(mtu).map_or(defaults.mss, |mss| mss.count() as usize),
-            delayed_ack: classic.delayed_ack,
-            ack_every: classic.ack_every,
-            ack_unpushed: classic.ack_unpushed,
-            window_updates: classic.window_updates,
-            nagle: classic.nagle.count() as usize,
-            initial_window: classic.initial_window,
-            timer: classic.timer,
-            fast_retransmit: classic.fast_retransmit,
-            ..defaults
-        }
     }
 
     /// Without `mss`, segments are as large as the path carries, as path MTU discovery (RFC 1191) would find.

@@ -42,7 +42,7 @@ pub use congestion::{ALGORITHMS, Algorithm, AlgorithmKind, UnknownAlgorithm};
 use ecn::Ecn;
 #[doc(hidden)]
 pub use fuzz::fuzz_tcp;
-pub use kind::{ClassicTcpOptions, KIND, MULTIPATH, TcpEngine, TcpOptions};
+pub use kind::{KIND, MULTIPATH, TcpOptions};
 pub use profile::Profile;
 use receive::{Pace, Receiver};
 use segment::{Fault, Header, Options};

@@ -169,6 +169,7 @@ fn classic(buffer: usize) -> TcpConfig {
         tail_loss_probe: false,
         frto: false,
         half_window_segments: false,
+        window_in_bytes: true,
         burst: 0,
         ecn: EcnConfig::Off,
         retries: 12,

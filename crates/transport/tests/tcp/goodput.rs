@@ -3,7 +3,7 @@
 use trunkline_core::{Duration, Rate, Seed};
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
 use trunkline_transport::Event;
-use trunkline_transport::tcp::{TcpConfig, TcpEndpoint};
+use trunkline_transport::tcp::{BufferConfig, Profile, TcpConfig, TcpEndpoint};
 
 const RATE: u64 = 5_000_000;
 /// Payload of a full segment with time stamps (RFC 7323: 12 bytes), and its packet.
@@ -19,7 +19,10 @@ struct Bulk {
 
 fn bulk(congestion_control: &str, latency: u64, loss: f64) -> Bulk {
     let algorithm = congestion_control.parse().expect("it exists");
-    let config = TcpConfig { congestion_control: algorithm, ..TcpConfig::default() };
+    bulk_of(TcpConfig { congestion_control: algorithm, ..TcpConfig::default() }, latency, loss)
+}
+
+fn bulk_of(config: TcpConfig, latency: u64, loss: f64) -> Bulk {
     let near = TcpEndpoint::connect(NEAR, FAR, config.clone(), 1).expect("the configuration is possible");
     let far = TcpEndpoint::listen(FAR, config, 2).expect("the configuration is possible");
     let rate = Some(Rate::from_bits_per_second(RATE));
@@ -82,5 +85,24 @@ fn losses_are_repaired_without_timeouts_and_nothing_is_sent_twice_for_nothing() 
             });
         assert!(repeated <= lost && repeated + 10 > lost, "{loss}: {lost} lost, {repeated} sent again");
         assert_eq!((spurious, timeouts), (0, 0), "{loss}");
+    }
+}
+
+#[test]
+fn in_1995_a_window_arrived_in_every_round_trip() {
+    for kib in [8, 16, 32, 48] {
+        let buffer = BufferConfig::fixed(kib << 10);
+        let config = TcpConfig {
+            mss: 1024,
+            receive_buffer: buffer,
+            send_buffer: buffer,
+            nagle: Profile::Solaris25.nagle(),
+            ..Profile::Solaris25.config()
+        };
+        let Bulk { share, .. } = bulk_of(config, 50, 0.0);
+        let rate = share * RATE as f64 * SEGMENT / PACKET;
+        // 100 ms, and the time of two segments on the link: the first waits for the second.
+        let window = (kib << 10) as f64 * 8.0 / (0.1 + 2.0 * 1064.0 * 8.0 / RATE as f64);
+        assert!((rate / window - 1.0).abs() < 0.03, "{kib} KiB: {rate:.0} bit/s of {window:.0}");
     }
 }

@@ -1,10 +1,9 @@
-//! TCP end to end, ours and the classic one.
+//! TCP end to end.
 
 use trunkline_testkit::alloc::CountingAllocator;
 
 mod allocation;
 mod behaviour;
-mod classic;
 mod goodput;
 mod observed;
 mod options;

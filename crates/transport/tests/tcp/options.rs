@@ -674,6 +674,33 @@ fn segments_have_half_of_a_small_window_or_all_of_it() {
 }
 
 #[test]
+fn a_window_in_bytes_holds_small_segments_by_their_size_and_grows_unused() {
+    let config = |window_in_bytes| TcpConfig { initial_window: 1, window_in_bytes, ..plain() };
+    let together = |window_in_bytes| {
+        let mut run = Run::of(&config(window_in_bytes));
+        let begin = run.now();
+        (0..4).for_each(|_| run.send(Side::Near, 600));
+        run.wait(MS);
+        run.data(Side::Near, begin).len()
+    };
+    assert_eq!(together(true), 2, "1200 of 1448 bytes");
+    assert_eq!(together(false), 1);
+    let burst = |window_in_bytes| {
+        let mut run = Run::of(&config(window_in_bytes));
+        for _ in 0..8 {
+            run.send(Side::Near, 100);
+            run.wait(MS * 100);
+        }
+        let begin = run.now();
+        run.send(Side::Near, 14_480);
+        run.wait(MS);
+        run.data(Side::Near, begin).len()
+    };
+    assert_eq!(burst(true), 9, "one more for every acknowledgement");
+    assert_eq!(burst(false), 2, "one segment at a time never filled more");
+}
+
+#[test]
 fn profiles_differ_in_what_they_send() {
     use trunkline_transport::tcp::Profile;
     let burst = |profile: Profile| {

@@ -8,7 +8,7 @@ use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
 use trunkline_testkit::two_process::assert_same_in_another_process;
 use trunkline_transport::tcp::{
     ALGORITHMS, AckConfig, BufferConfig, CompressConfig, EcnConfig, Estimator, Hystart, Nagle, Pacing,
-    Recovery, TcpConfig, TcpEndpoint, TimeoutConfig, WindowUpdates,
+    Profile, Recovery, TcpConfig, TcpEndpoint, TimeoutConfig, WindowUpdates,
 };
 use trunkline_transport::{Close, CloseReason, Endpoint, Event};
 
@@ -107,6 +107,15 @@ mod tcp_of_bare_bones {
     trunkline_testkit::conformance_tests!(MAKE);
 }
 
+mod tcp_of_1995 {
+    use super::*;
+    const MAKE: Make = |seed| {
+        let config = TcpConfig { retries: 40, syn_retries: 40, ..Profile::Solaris25.config() };
+        tcp(&TcpConfig { nagle: Profile::Solaris25.nagle(), ..config }, seed)
+    };
+    trunkline_testkit::conformance_tests!(MAKE);
+}
+
 fn timeout() -> impl Strategy<Value = TimeoutConfig> {
     (any::<bool>(), 1..4000u64, 1..2000u64, 1..60_000u64, any::<bool>()).prop_map(
         |(is_linux, initial, min, more, keep_backoff)| TimeoutConfig {
@@ -171,7 +180,7 @@ pub(crate) fn config() -> impl Strategy<Value = TcpConfig> {
         .prop_map(|((mss, receive_buffer, send_buffer, flags, algorithm, timeout, acks), rest)| {
             let (recovery, hystart, pacing, ecn, window_updates, nagle, others) = rest;
             let (initial_window, burst, interface, max_pacing_rate, tick) = others;
-            let [scaling, timestamps, sack, probe, frto, idle, half, late, _] = flags;
+            let [scaling, timestamps, sack, probe, frto, idle, half, late, bytes] = flags;
             let kind = &ALGORITHMS[algorithm];
             TcpConfig {
                 mss,
@@ -192,6 +201,7 @@ pub(crate) fn config() -> impl Strategy<Value = TcpConfig> {
                 window_updates,
                 nagle,
                 half_window_segments: half,
+                window_in_bytes: bytes,
                 wakes_writer_late: late,
                 pacing: match pacing {
                     Pacing::Never if kind.needs_pacing || max_pacing_rate.is_some() => Pacing::Auto,

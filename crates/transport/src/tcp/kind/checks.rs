@@ -1,11 +1,9 @@
 //! Conflicts between TCP's keys.
 
+use trunkline_core::Duration;
 use trunkline_core::schema::{Value, Values};
-use trunkline_core::{Bytes, Duration};
 
 use super::super::{TcpConfig, TcpConfigError};
-use super::{ClassicTcpOptions, TcpOptions};
-use crate::classic_tcp;
 use crate::kind::Conflict;
 
 /// Pairs of TCP's keys of which a file gives one at most, with a sentence.
@@ -30,43 +28,13 @@ const EXCLUDED: &[(&str, &str, &str)] = &[
     ("fast-retransmit", "recovery", "`recovery` and `fast-retransmit` set the same thing; omit one of them"),
 ];
 
-/// Keys of TCP that the classic engine has.
-const CLASSIC_KEYS: &[&str] = &[
-    "nagle",
-    "initial-window",
-    "fast-retransmit",
-    "rto-initial",
-    "rto-min",
-    "rto-max",
-    "keep-backoff",
-    "delayed-ack",
-    "ack-every",
-    "ack-unpushed",
-    "window-updates",
-];
-
-/// A setting that a classic TCP does not have, with its key.
-pub(super) fn classic(classic: &ClassicTcpOptions, options: &TcpOptions) -> Vec<Conflict> {
-    let mut problems = Vec::new();
-    if options.window.is_some_and(|window| window > Bytes(classic_tcp::MAX_WINDOW as u64)) {
-        let message = "`engine = \"classic\"` has windows of 64 KiB at most; make `window` smaller";
-        problems.push(Conflict::new("window", message));
-    }
-    problems.extend(timeouts(classic.timer.min, classic.timer.max));
-    let foreign = options.given.iter().find(|key| !CLASSIC_KEYS.contains(&key.as_str()));
-    problems.extend(foreign.map(|key| {
-        Conflict::new(key, format!("`engine = \"classic\"` has no `{key}`; leave one of them out"))
-    }));
-    problems
-}
-
 fn timeouts(min: Duration, max: Duration) -> Option<Conflict> {
     let message = || format!("an `rto-min` of {min} is longer than the `rto-max` of {max}");
     (min > max).then(|| Conflict::new("rto-min", message()))
 }
 
 /// Conflicts between TCP's keys, with the key that is one too many.
-pub(super) fn modern(config: &TcpConfig, values: &Values) -> Option<Conflict> {
+pub(super) fn conflict(config: &TcpConfig, values: &Values) -> Option<Conflict> {
     // A flag that is off asks for nothing that another key could exclude.
     let asks = |key: &str| match values.value(key) {
         Value::Absent => false,

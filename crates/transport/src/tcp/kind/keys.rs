@@ -506,6 +506,15 @@ pub(crate) const KEYS: &[TcpKey] = &[
         |config, values| config.half_window_segments = values.flag("half-window-segments"),
     ),
     TcpKey::new(
+        "window-in-bytes",
+        Kind::Flag,
+        Nothing,
+        "Whether the congestion window counts bytes and grows by a segment with every acknowledgement, whether it was used or \
+         not (RFC 2001), as in systems of the 1990s. Linux counts segments, grows by as many as were acknowledged, and only while \
+         the window is used.",
+        |config, values| config.window_in_bytes = values.flag("window-in-bytes"),
+    ),
+    TcpKey::new(
         "timer-step",
         duration(Duration::ZERO, Duration::from_secs(1)),
         Nothing,

@@ -340,7 +340,8 @@ impl Sender {
             if self.flow.is_reducing() {
                 self.reduce(delivered, found.rate.losses, found.advanced);
             } else if self.may_grow(found) {
-                self.control.grow(&mut self.flow, delivered);
+                let acked = if self.flow.counts_bytes { 1 } else { delivered };
+                self.control.grow(&mut self.flow, acked);
                 self.flow.cwnd_stamp = self.flow.now;
             }
             self.update_pacing_rate();

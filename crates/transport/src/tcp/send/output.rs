@@ -182,7 +182,7 @@ impl Sender {
             self.is_held_by_cwnd |= urgency != Urgency::Probe;
             return None;
         };
-        let room = self.window_end().saturating_sub(next);
+        let room = self.window_end().min(self.flow.cwnd_end()).saturating_sub(next);
         let first = waiting.min(mss) + u64::from(has_fin && segments == 1);
         if first > room {
             return self.allowed_partially(room, waiting, config);
@@ -223,7 +223,7 @@ impl Sender {
     /// Number of segments for which the congestion window has room: half of it at most, so that two bursts are under way.
     fn quota(&self, is_fin: bool, urgency: Urgency) -> Option<u32> {
         let (cwnd, in_flight) = (self.flow.cwnd, self.flow.in_flight());
-        if is_fin {
+        if is_fin || self.flow.counts_bytes {
             Some(1)
         } else if in_flight < cwnd {
             Some((cwnd - in_flight).min((cwnd / 2).max(1)))

@@ -157,7 +157,16 @@ impl Sender {
         }
     }
 
+    /// What the peer's window never let through is not halved (RFC 2001 section 2).
+    fn forget_unused_window(&mut self) {
+        if self.flow.counts_bytes {
+            let usable = (self.window / u64::from(self.flow.mss)).max(1);
+            self.flow.set_cwnd(u64::from(self.flow.cwnd).min(usable) as u32);
+        }
+    }
+
     pub(super) fn begin_reduction(&mut self) {
+        self.forget_unused_window();
         self.high = self.flow.next;
         self.tlp_end = 0;
         self.flow.cwnd_count = 0;
@@ -247,6 +256,7 @@ impl Sender {
         self.mark_all_lost(config);
         let is_reduced_again = self.flow.phase == Phase::Loss && self.retransmits == 0;
         if self.flow.phase <= Phase::Disorder || self.high <= self.flow.una || is_reduced_again {
+            self.forget_unused_window();
             self.flow.prior_ssthresh = self.flow.current_ssthresh();
             self.flow.prior_cwnd = self.flow.cwnd;
             self.flow.ssthresh = self.control.ssthresh(&self.flow);

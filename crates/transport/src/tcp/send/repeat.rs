@@ -22,13 +22,16 @@ impl Sender {
         if self.flow.retrans_out >= self.flow.lost_out || self.is_held_by_pace() {
             return false;
         }
-        if self.flow.in_flight() >= self.flow.cwnd {
+        if !self.flow.counts_bytes && self.flow.in_flight() >= self.flow.cwnd {
             return false;
         }
         let mut id = self.hint.unwrap_or_else(|| self.board.first());
         while let Some(sent) = self.board.get(id) {
             if sent.has(mark::LOST) && !sent.has(mark::SACKED | mark::REPEATED) {
                 self.hint = Some(id);
+                if sent.place >= self.flow.cwnd_end() {
+                    return false;
+                }
                 return self.repeat_counted(id, mss, Cause::Lost, config);
             }
             id = id.wrapping_add(1);
@@ -88,7 +91,7 @@ impl Sender {
             sent.place = una;
         }
         let (place, length) = (sent.place, u64::from(sent.length));
-        let mut room = (una + self.window).saturating_sub(place);
+        let mut room = (una + self.window).min(self.flow.cwnd_end()).saturating_sub(place);
         if room == 0 && self.is_established {
             if place != una {
                 return false;
