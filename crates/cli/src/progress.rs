@@ -283,11 +283,13 @@ impl State {
     /// How it ended, after plain lines.
     fn last_line(&self, now: Instant) -> String {
         let took = trunkline_core::Duration::from_secs(now.duration_since(self.since).as_secs());
-        if self.whole.is_some() {
-            return format!("{}: ended after {took}", self.name);
+        let is_done = self.done >= self.repetitions;
+        match (&self.whole, is_done) {
+            (Some(_), true) => format!("plan: done after {took}"),
+            (Some(_), false) => format!("plan: stopped after {took}, while it measured {}", self.name),
+            (None, true) => format!("{}, done after {took}", self.message()),
+            (None, false) => format!("{}, stopped after {took}", self.message()),
         }
-        let word = if self.done >= self.repetitions { "done" } else { "stopped" };
-        format!("{}, {word} after {took}", self.message())
     }
 
     fn line(&self, now: Instant) -> String {
@@ -326,6 +328,13 @@ mod tests {
                 state.line(end).starts_with("one of two searches: 0 of 5 measured, about "),
                 "one for all rounds"
             );
+            // How it ended, and where if it was stopped.
+            let at = state.since + Duration::from_millis(8100);
+            state.done = 3;
+            let stopped = "plan: stopped after 8 s, while it measured one of two searches";
+            assert_eq!(state.last_line(at), stopped);
+            state.done = 5;
+            assert_eq!(state.last_line(at), "plan: done after 8 s");
         });
         assert_eq!(
             estimate(&forecast),

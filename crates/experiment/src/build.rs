@@ -1,5 +1,7 @@
 //! Pure objects from a scenario.
 
+use core::ops::Range;
+
 use trunkline_core::{Seed, Time};
 use trunkline_network::medium::PortConfig;
 use trunkline_network::{Medium, medium, queue};
@@ -39,8 +41,27 @@ impl Scenario {
     /// # Panics
     /// If there is no such flow.
     pub fn build_source(&self, flow: usize, member: u32, seed: Seed) -> Result<Box<dyn Source>, String> {
+        self.build_connected_source(flow, member, seed, Time::ZERO)
+    }
+
+    /// The same where the member's connection stands from `connected` on: if that is later than the start of the flow, it
+    /// takes the place of that start.
+    ///
+    /// # Errors
+    /// If the values of the source do not go together; a validated experiment has none of these.
+    ///
+    /// # Panics
+    /// If there is no such flow.
+    pub fn build_connected_source(
+        &self,
+        flow: usize,
+        member: u32,
+        seed: Seed,
+        connected: Time,
+    ) -> Result<Box<dyn Source>, String> {
         let flow = &self.flows[flow];
-        build(flow, member, flow.meta.channels, Time::ZERO + self.duration, seed)
+        let times = connected.max(Time::ZERO + flow.start)..Time::ZERO + self.duration;
+        build(flow, member, flow.meta.channels, times, seed)
     }
 }
 
@@ -56,10 +77,16 @@ pub(crate) fn place(link: &Link, hosts: &[Host], port: usize) -> String {
 /// Builds the source of one channel of a flow's first member, to see whether its values go together: that is the same
 /// for every channel, and there may be thousands.
 pub(crate) fn try_source(flow: &Flow) -> Result<(), String> {
-    build(flow, 0, 1, Time::MAX, Seed::new(0, 0)).map(|_| ())
+    build(flow, 0, 1, Time::ZERO + flow.start..Time::MAX, Seed::new(0, 0)).map(|_| ())
 }
 
-fn build(flow: &Flow, member: u32, channels: u16, stop: Time, seed: Seed) -> Result<Box<dyn Source>, String> {
+fn build(
+    flow: &Flow,
+    member: u32,
+    channels: u16,
+    times: Range<Time>,
+    seed: Seed,
+) -> Result<Box<dyn Source>, String> {
     // Members of flows that are alike are as spread in time as those of one.
     let (number, count) = flow.alike;
     let place = number * flow.meta.members + member;
@@ -67,8 +94,8 @@ fn build(flow: &Flow, member: u32, channels: u16, stop: Time, seed: Seed) -> Res
         channels,
         member: place,
         members: flow.meta.members * count,
-        start: Time::ZERO + flow.start + flow.stagger * u64::from(place),
-        stop,
+        start: times.start + flow.stagger * u64::from(place),
+        stop: times.end,
         seed,
         place: format!("flow.{}/{member}/source", flow.meta.name),
         speech: flow.source.speech.clone(),

@@ -144,7 +144,11 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<(Range<usize>
             remarks.push(Remark::new(node.span.clone(), message));
             continue;
         };
-        match condition(text, known) {
+        let read = condition(text, known).and_then(|(operator, bound)| {
+            decides(operator, bound, known.figure).map_err(|why| format!("`{}` {why}", text.trim()))?;
+            Ok((operator, bound))
+        });
+        match read {
             Ok((operator, bound)) => {
                 limits.push((key_span, Limit { key, condition: text.to_owned(), subject, operator, bound }));
             }
@@ -304,6 +308,22 @@ fn sinks(flow: &Node, hosts: &Counts) -> Vec<String> {
         None => vec![name.to_owned()],
     };
     names.flat_map(each).collect()
+}
+
+/// Whether the limit can both hold and break, as one should; otherwise why it cannot, and what the figure can be.
+fn decides(operator: Operator, bound: f64, figure: &FigureKind) -> Result<(), String> {
+    let (least, greatest) = figure.range();
+    let outcome = match [least, greatest].map(|value| operator.holds(value, bound)) {
+        [true, true] => "always holds",
+        [false, false] => "can never hold",
+        _ => return Ok(()),
+    };
+    let range = match (figure.quantity, greatest.is_finite()) {
+        (Quantity::Share, _) => "from 0 % to 100 %".to_owned(),
+        (_, true) => format!("from {least} to {greatest}"),
+        (_, false) => format!("{least} or more"),
+    };
+    Err(format!("{outcome}; expected a bound within the range of the figure, {range}"))
 }
 
 /// `< 150 ms`

@@ -107,6 +107,45 @@ fn of_one_of_several_sinks() {
     }
 }
 
+/// A limit that no measurement can keep, or none can break, says nothing.
+#[test]
+fn a_limit_can_hold_and_can_break() {
+    for (limit, problem) in [
+        (
+            "mos\" = \">= 4.6\"",
+            "`>= 4.6` can never hold; expected a bound within the range of the figure, from 1 to 4.5",
+        ),
+        ("mos\" = \"> 4.5\"", "`> 4.5` can never hold"),
+        ("mos\" = \"< 1\"", "`< 1` can never hold"),
+        ("mos\" = \">= 1\"", "`>= 1` always holds"),
+        ("r\" = \"> 101\"", "from 0 to 100"),
+        ("fairness\" = \"> 1.2\"", "from 0 to 1"),
+        (
+            "loss\" = \"<= 100 %\"",
+            "`<= 100 %` always holds; expected a bound within the range of the figure, from 0 % to 100 %",
+        ),
+        ("loss\" = \"> 100 %\"", "`> 100 %` can never hold"),
+        ("loss\" = \"< 0 %\"", "`< 0 %` can never hold"),
+        (
+            "latency.p99\" = \">= 0 s\"",
+            "`>= 0 s` always holds; expected a bound within the range of the figure, 0 or more",
+        ),
+        ("underflows\" = \"< 0\"", "`< 0` can never hold"),
+    ] {
+        let error = parse("\"b\"", &format!("[limits]\n\"flow.voice.{limit}")).unwrap_err();
+        assert!(error.contains(problem) && error.starts_with("x.toml:29:"), "{limit}: {error}");
+    }
+    for limit in [
+        "mos\" = \">= 4.5\"",
+        "r\" = \"> 0\"",
+        "loss\" = \"<= 0 %\"",
+        "loss\" = \"< 100 %\"",
+        "margin.min\" = \"> 0 s\"",
+    ] {
+        assert_eq!(limits("\"b\"", &format!("[limits]\n\"flow.voice.{limit}")).len(), 1, "{limit}");
+    }
+}
+
 #[test]
 fn a_margin_may_be_less_than_nothing() {
     let limits = limits("\"b\"", "[limits]\n\"flow.voice.margin.min\" = \">= -2.5 ms\"");

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use trunkline_core::{FlowId, Time};
 use trunkline_metrics::Observation;
-use trunkline_traffic::{Feedback, Overflow, Source, Transfer};
+use trunkline_traffic::{Feedback, MessageBuffer, Overflow, Source, Transfer};
 use trunkline_transport::framing::{HEADER_LENGTH, Header, MessageKind};
 use trunkline_transport::{CloseReason, Conversation, Message, SendError};
 
@@ -26,6 +26,23 @@ pub struct Talker {
     id: FlowId,
     /// Whether its conversation has ended, and nothing else would hold its source back.
     is_cut_off: bool,
+}
+
+/// Instead of the source of a member whose connection does not stand yet.
+struct AwaitsConnection;
+
+impl Source for AwaitsConnection {
+    fn next_due(&self) -> Option<Time> {
+        None
+    }
+
+    fn produce(&mut self, _: Time, _: &mut MessageBuffer) {}
+
+    fn notify(&mut self, _: Time, _: Feedback) {}
+
+    fn is_finished(&self) -> bool {
+        false
+    }
 }
 
 /// Messages so far, per channel.
@@ -73,13 +90,26 @@ pub enum Progress {
 }
 
 impl Talker {
-    /// The member with this id, whose source has so many channels.
+    /// The member with this id, whose source has so many channels. Its connection stands when the run begins, or it needs
+    /// none.
     pub fn new(source: Box<dyn Source>, id: FlowId, channels: u16) -> Talker {
         let sequences = match channels {
             0 | 1 => Sequences::One(0),
             _ => Sequences::Many(vec![0; usize::from(channels)].into()),
         };
         Talker { source, sequences, queue: None, id, is_cut_off: false }
+    }
+
+    /// The same without its source, which [begins](Self::begin) when the member's connection stands.
+    pub fn awaiting_connection(id: FlowId, channels: u16) -> Talker {
+        Talker::new(Box::new(AwaitsConnection), id, channels)
+    }
+
+    /// The member's connection stands: this is its source, which does not start before that. So a source never waits for
+    /// a connection to be set up, in whatever driver. A connection that can no more be made stands in nobody's way
+    /// either: its source wants what it wants, and all of that is refused.
+    pub fn begin(&mut self, source: Box<dyn Source>) {
+        self.source = source;
     }
 
     /// The member's id.

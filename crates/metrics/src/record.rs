@@ -226,6 +226,8 @@ pub struct FlowMeta {
     pub send_limit: Option<SendLimit>,
     /// Whether its source sends as fast as its transport takes it.
     pub is_greedy: bool,
+    /// Whether its sinks answer messages with others of their own size.
+    pub is_answered: bool,
     /// How long its source goes on, which decides when its active time ends.
     pub lasting: Lasting,
     /// Playout delay, if it has a playout: a message is late if it is received after the first received message of its

@@ -372,10 +372,13 @@ impl RobustDelay {
 /// Data per time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThroughputSummary {
-    /// Payload offered by the source (sent and refused) over the flow's active time.
+    /// Payload offered by the source (sent, refused and lost in A/D FIFOs) over the flow's active time.
     pub offered: Rate,
-    /// Payload delivered in the flow's active time, each message once.
+    /// Payload delivered in the flow's active time, each message once; of requests, that of those that were answered.
     pub user: Rate,
+    /// Payload of the answers to requests that came back in that time; `None` of a flow without answers of their own size.
+    #[serde(default)]
+    pub answers: Option<Rate>,
     /// What the flow took of its path's first link in that time, with all framing of that link (`sim` and `wire`).
     pub network: Option<Rate>,
     /// From the first due message to the end that [`Lasting`](crate::Lasting) defines; if nothing arrived, to the end of

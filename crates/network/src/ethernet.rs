@@ -57,7 +57,7 @@ pub(crate) const KIND: MediumKind = MediumKind {
             kind: Kind::Bytes { min: Bytes(38), max: Bytes(1024) },
             default: Preset::Text("38 B"),
             doc: "Framing of each packet on the line: preamble 8 B, header 14 B, check sequence 4 B, gap 12 \
-                  B; 4 B more with a VLAN tag.",
+                  B; 4 B more with a VLAN tag. The gap keeps the line busy and delays the next frame only.",
         },
         Parameter {
             name: "switch-buffer",

@@ -1,7 +1,7 @@
 //! What every medium of the registry, with every queue of the registry, must do.
 
 use proptest::prelude::*;
-use trunkline_core::{Bytes, Distribution, Duration, Port, Rate, Seed, Time};
+use trunkline_core::{Amount, Bytes, Destination, Distribution, Duration, Packet, Port, Rate, Seed, Time};
 use trunkline_metrics::figures::{self, Quantity};
 use trunkline_network::DropCause;
 use trunkline_network::impairment::{Impairments, Loss};
@@ -189,6 +189,62 @@ fn backlogs_reach_their_most_and_drain() {
         }
         assert!(reached > 0, "{}: nothing has ever waited", setup.name());
     }
+}
+
+/// The first packet on an idle medium: where it is sent at once, nothing has waited, in no queue of it.
+#[test]
+fn a_packet_that_has_not_waited_is_no_backlog() {
+    let mut at_once = 0;
+    for setup in every_setup() {
+        let mut medium = setup.build(&Impairments::default(), 1);
+        let mut out = Outcome::default();
+        let packet = Packet { size: Bytes(200), to: Destination::Port(Port(1)), ..Packet::default() };
+        medium.offer(Time::ZERO + Duration::from_millis(5), Port(0), packet, &mut out);
+        while let Some(next) = medium.next_event() {
+            medium.advance(next, &mut out);
+        }
+        let name = setup.name();
+        let figures = medium.figures(Duration::from_secs(1));
+        let has_waited = |name: &str| {
+            figures.iter().any(|figure| figure.name == name && figure.amount != Amount::Time(Duration::ZERO))
+        };
+        let backlog = |name: &str| {
+            figures.iter().any(|figure| figure.name == name && figure.amount != Amount::Bytes(Bytes::ZERO))
+        };
+        assert!(has_waited("switch-sojourn-max") || !backlog("switch-backlog-max"), "{name}: {figures:?}");
+        for counted in setup.ports().map(|port| medium.counters(port)) {
+            let most = (counted.backlog_max, counted.backlog_packets_max);
+            if counted.sojourns.count() > 0 && counted.sojourns.longest().is_zero() {
+                assert_eq!(most, (Bytes::ZERO, 0), "{name}");
+                at_once += 1;
+            }
+        }
+    }
+    assert!(at_once >= 4, "{at_once}");
+}
+
+/// The gap behind a frame keeps its line busy and delays the next frame, not the frame itself (IEEE 802.3, clause 4.4.2).
+#[test]
+fn the_gap_on_an_ethernet_delays_the_next_frame() {
+    let setup =
+        every_setup().find(|setup| setup.medium.name == "ethernet" && setup.queue.name == "fifo").unwrap();
+    // At 100 Mbit/s, with 3 ms to the switch and 3 ms from it.
+    let mut medium = setup.build(&Impairments::default(), 2);
+    let mut out = Outcome::default();
+    for _ in 0..2 {
+        let packet = Packet { size: Bytes(1000), to: Destination::Port(Port(1)), ..Packet::default() };
+        medium.offer(Time::ZERO, Port(0), packet, &mut out);
+    }
+    while let Some(next) = medium.next_event() {
+        medium.advance(next, &mut out);
+    }
+    let [frame, with_gap] = [1026, 1038].map(|bytes: u64| Duration::from_nanos(bytes * 80));
+    let first = Duration::from_millis(6) + Duration::from_micros(2) + frame * 2;
+    let arrived: Vec<Duration> =
+        out.deliveries.iter().map(|delivery| delivery.at.since(Time::ZERO)).collect();
+    assert_eq!(arrived, [first, first + with_gap]);
+    let counted = medium.counters(Port(0));
+    assert_eq!((counted.transmitted, counted.busy.total()), (Bytes(2 * 1038), with_gap * 2));
 }
 
 #[test]

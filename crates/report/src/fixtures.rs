@@ -172,6 +172,7 @@ pub(crate) fn flow(made: &Made, live: bool, draw: &mut Draw) -> FlowSummary {
         user: Rate::from_bits_per_second(user as u64),
         network: (!live).then(|| Rate::from_bits_per_second((user * 1.35) as u64)),
         active: Duration::from_secs(10),
+        ..ThroughputSummary::default()
     };
     summary.voice_channels = user as u64 / 64_000;
     summary.fairness = (made.members > 1).then_some(0.98);

@@ -34,7 +34,8 @@ pub(crate) fn of(view: &View, side: &Side) -> Vec<String> {
         }
     }
     let limited = found.iter().map(|found| found.sentence(view));
-    let of_flow = |flow: &&str| [cut(view, side, flow), waiting(view, side, flow)];
+    let of_flow =
+        |flow: &&str| [cut(view, side, flow), waiting(view, side, flow), outside_model(view, side, flow)];
     limited.chain(view.flows.iter().flat_map(of_flow).flatten()).chain(too_large(view, side)).collect()
 }
 
@@ -91,6 +92,17 @@ fn cut(view: &View, side: &Side, flow: &str) -> Option<String> {
     Some(format!(
         "`{flow}` has packets of {packet} and more{place}, but `{option}` of {limit} drops those of more than {largest} even on an \
          idle line{why}."
+    ))
+}
+
+/// The sentence about an R-factor and a MOS that are outside the range in which the E-model holds.
+fn outside_model(view: &View, side: &Side, flow: &str) -> Option<String> {
+    let outside =
+        |summary: &FlowSummary| Some(summary.quality.as_ref()?.outside_model()).filter(|all| !all.is_empty());
+    let (place, outside) = first(view, side, flow, outside)?;
+    Some(format!(
+        "R-factor and MOS of `{flow}` are extrapolated{place}: {} is outside the range of the E-model (ITU-T G.107).",
+        outside.join(" and ")
     ))
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use trunkline_metrics::Estimate;
 use trunkline_metrics::figures::{
     Definition, FigureKind, link as link_figure, of_bundles, of_flows, of_links,
 };
+use trunkline_metrics::{Estimate, FlowSummary};
 use trunkline_store::{RunInfo, StoredRun};
 
 use crate::bundles::{Row, rows};
@@ -180,11 +180,18 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
         channels: first.channels,
         measured: word(&first.measured),
         codec: first.quality.as_ref().map(|quality| word(&quality.codec)),
+        outside_e_model: outside_model(&summaries),
         percentiles_exact: summaries.iter().filter_map(|s| s.latency).all(|l| l.exact),
         figures: figures(Subject::flow(flow)),
         sinks,
         each,
     })
+}
+
+/// What lies outside the E-model's range in the first repetition of which that can be said.
+fn outside_model(summaries: &[&FlowSummary]) -> Vec<String> {
+    let outside = summaries.iter().filter_map(|flow| Some(flow.quality.as_ref()?.outside_model()));
+    outside.into_iter().find(|outside| !outside.is_empty()).unwrap_or_default()
 }
 
 fn of_bundle(row: &Row) -> ReportBundle {

@@ -295,6 +295,8 @@ pub struct ReportFlow {
     /// The codec by which its quality is judged; null without one.
     #[schema(required = true)]
     pub codec: Option<String>,
+    /// What lies outside the E-model's range, each in a few words: `r` and `mos` are extrapolated unless this is empty.
+    pub outside_e_model: Vec<String>,
     /// Whether percentiles are exact; otherwise they are within 0.1 %.
     pub percentiles_exact: bool,
     /// Its figures by name; `figures` of the report says what they are, with their units.

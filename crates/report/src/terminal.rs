@@ -189,6 +189,7 @@ fn short_name(point: &StoredPoint, axes: &[Axis]) -> String {
 /// What is shown of a flow, and under which heading.
 const FIGURES: &[(&str, &FigureKind)] = &[
     ("user", flow("throughput_user")),
+    ("answers", flow("throughput_answers")),
     ("transfer", flow("transfer_rate_mean")),
     ("loss", flow("loss")),
     ("unfinished", flow("unfinished_share")),
@@ -213,6 +214,7 @@ const ONLY_IF_ANY: &[&FigureKind] = &[
     flow("unfinished_share"),
     flow("refused_share"),
     flow("transfer_rate_mean"),
+    flow("throughput_answers"),
     flow("margin_min"),
     flow("silence"),
     flow("mos"),
@@ -243,6 +245,7 @@ fn flows(out: &mut Text, view: &View, side: &Side) {
         subjects.truncate(ROWS);
     }
     let left_out = all - subjects.len();
+    let mut any_outside = false;
     for (point, subject) in subjects {
         let mut row = values(view, point);
         let way = if view.measured(subject.flow) == Measured::RoundTrip { " rtt" } else { "" };
@@ -253,7 +256,10 @@ fn flows(out: &mut Text, view: &View, side: &Side) {
             None => format!("{}{way}{cut}", subject.flow),
         }));
         for (_, metric, scale) in &columns {
-            row.push(number(side.estimate_of(point.index, subject, metric), metric.quantity, *scale));
+            let shown = written(side.estimate_of(point.index, subject, metric), metric.quantity, *scale);
+            let is_outside = side.is_outside_model(point.index, subject.flow, metric);
+            any_outside |= is_outside;
+            row.push(Cell::new(if is_outside { format!("{shown}?") } else { shown }));
         }
         table.row(row);
     }
@@ -270,9 +276,10 @@ fn flows(out: &mut Text, view: &View, side: &Side) {
     };
     let has_margin = columns.iter().any(|(_, metric, _)| *metric == MARGIN);
     let margin = if has_margin { "margin: the smallest to a deadline; " } else { "" };
+    let outside = if any_outside { "?: outside the E-model's range; " } else { "" };
     let cut = if view.points().iter().any(is_cut_short) { "*: cut short; " } else { "" };
     let text = format!(
-        "mean to p99.9: latency{rtt}; jitter: its mean absolute deviation; {margin}{cut}{repetitions}more in the report"
+        "mean to p99.9: latency{rtt}; jitter: its mean absolute deviation; {margin}{outside}{cut}{repetitions}more in the report"
     );
     out.paragraph(&text, QUIET);
 }
@@ -310,5 +317,9 @@ fn values(view: &View, point: &StoredPoint) -> Vec<Cell> {
 }
 
 fn number(estimate: Option<Estimate>, quantity: Quantity, scale: Scale) -> Cell {
-    Cell::new(estimate.map_or("–".to_owned(), |e| scale.show(quantity, e.mean)))
+    Cell::new(written(estimate, quantity, scale))
+}
+
+fn written(estimate: Option<Estimate>, quantity: Quantity, scale: Scale) -> String {
+    estimate.map_or("–".to_owned(), |e| scale.show(quantity, e.mean))
 }

@@ -535,6 +535,7 @@ fn json_keeps_its_keys() {
             "flow",
             "measured",
             "members",
+            "outside_e_model",
             "percentiles_exact",
             "sinks",
             "transport"

@@ -75,6 +75,9 @@ pub(crate) trait Readable: Sized {
     /// An estimate with its own best unit: `51.5 ± 0.3 ms`.
     fn show_estimate(self, estimate: &Estimate) -> String;
 
+    /// The same in a unit that it shares with others.
+    fn show_estimate_in(self, estimate: &Estimate, unit: Unit) -> String;
+
     /// Mean and half width of the confidence interval in a unit, with the digits that the interval allows.
     fn estimate_in(self, estimate: &Estimate, unit: Unit) -> (String, Option<String>);
 }
@@ -105,7 +108,10 @@ impl Readable for Quantity {
     }
 
     fn show_estimate(self, estimate: &Estimate) -> String {
-        let unit = self.unit(estimate.mean.abs());
+        self.show_estimate_in(estimate, self.unit(estimate.mean.abs()))
+    }
+
+    fn show_estimate_in(self, estimate: &Estimate, unit: Unit) -> String {
         let (mean, half_width) = self.estimate_in(estimate, unit);
         match half_width {
             Some(half_width) => with_unit(&format!("{mean} ± {half_width}"), unit.name),

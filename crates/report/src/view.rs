@@ -171,7 +171,16 @@ impl<'a> Side<'a> {
         self.estimate_of(point, Subject::flow(flow), metric)
     }
 
-    /// The same of a flow or one of its sinks.
+    /// Whether a figure of a flow at a point was extrapolated beyond the E-model's range in any repetition.
+    pub(crate) fn is_outside_model(&self, point: u32, flow: &str, metric: &FigureKind) -> bool {
+        ["r", "mos"].contains(&metric.id)
+            && self
+                .flow(point, flow)
+                .iter()
+                .any(|flow| flow.quality.as_ref().is_some_and(|quality| !quality.outside_model().is_empty()))
+    }
+
+    /// A figure of a flow or one of its sinks at a point over its repetitions; `None` if no repetition has it.
     pub(crate) fn estimate_of(&self, point: u32, subject: Subject, metric: &FigureKind) -> Option<Estimate> {
         let value = |flow| match subject.sink {
             Some(sink) => metric.value_at(flow, sink),

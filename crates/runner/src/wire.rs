@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use trunkline_experiment::{Experiment, Flow, Framing, Scenario, Transport};
-use trunkline_live::LiveOptions;
+use trunkline_live::{LiveError, LiveOptions};
 use trunkline_transport::kind::{Sockets, StreamProtocol};
 use trunkline_wire::{Plan, WireError};
 
@@ -30,6 +30,12 @@ mod linux;
 /// With the first such thing.
 pub fn refuse_unwired(scenario: &Scenario) -> Result<(), RunnerError> {
     trunkline_live::refuse_simulated(&on_sockets(scenario))?;
+    let leads_nowhere = |flow: &&Flow| flow.to.iter().any(|sink| sink.forward.is_empty());
+    if let Some(flow) = scenario.flows.iter().find(leads_nowhere) {
+        let reason =
+            "no link leads to its sink; add a `[link.NAME]`, or use the network as it is with `--on live`";
+        return Err(LiveError::Flow { flow: flow.meta.name.clone(), reason: reason.to_owned() }.into());
+    }
     Plan::new(scenario).map_err(WireError::from)?;
     Ok(())
 }

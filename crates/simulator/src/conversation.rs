@@ -56,6 +56,10 @@ pub(crate) struct Conversation {
     pub(crate) flow: u32,
     /// The one member that it belongs to; `None` if all of its flow share it.
     pub(crate) member: Option<FlowId>,
+    /// Whether its members' sources wait until it is connected.
+    pub(crate) is_awaited: bool,
+    /// Whether the run has ended before that.
+    pub(crate) is_never_connected: bool,
     /// As whose packets those leave that no message caused, if it has a state of its own, which wants to be looked after.
     pub(crate) owner: Option<FlowId>,
     /// How often the members that share it have been told that there is room, the first of them another each time.
@@ -83,7 +87,20 @@ impl Conversation {
         let member = (!is_shared).then_some(first);
         let has_state = !is_shared || near.endpoint.features().connection_oriented;
         let owner = has_state.then_some(first);
-        Conversation { near, far, others, group, flow, member, owner, turns: 0, on_their_way: 0 }
+        let is_awaited = near.endpoint.features().connection_oriented;
+        Conversation {
+            near,
+            far,
+            others,
+            group,
+            flow,
+            member,
+            is_awaited,
+            is_never_connected: false,
+            owner,
+            turns: 0,
+            on_their_way: 0,
+        }
     }
 
     pub(crate) fn end(&mut self, side: Side) -> &mut End {

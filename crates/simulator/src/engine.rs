@@ -65,12 +65,17 @@ pub(crate) struct Place {
     pub(crate) conversation: u32,
 }
 
+/// Counts the conversations of a flow that were not connected by the end of the run.
+const NOT_CONNECTED: &str = "connections-not-made";
+
 /// How many events pass between two reports of progress: some milliseconds' worth.
 const EVENTS_PER_REPORT: u32 = 1 << 14;
 
 /// A point being simulated.
 pub(crate) struct Engine<'s> {
     pub(crate) scenario: &'s Scenario,
+    /// Of this repetition.
+    seed: Seed,
     pub(crate) now: Time,
     pub(crate) key: Key,
     pub(crate) network: Network<'s>,
@@ -116,6 +121,7 @@ impl<'s> Engine<'s> {
     pub(crate) fn new(scenario: &'s Scenario, seed: Seed) -> Result<Engine<'s>, SimulationError> {
         let mut engine = Engine {
             scenario,
+            seed,
             now: Time::ZERO,
             key: Key(seed.stream("run/key").bits() as u32),
             network: Network::new(scenario, seed),
@@ -186,16 +192,18 @@ impl<'s> Engine<'s> {
         let ids = scenario.flows.iter().map(|flow| flow.meta.ids() as usize).sum();
         engine.places = vec![Place::default(); ids];
         for (_, id, f, m, conversation) in order {
-            let source = scenario.build_source(f, m, seed).map_err(refused(f))?;
             let place = engine.members.len() as u32;
             let meta = &scenario.flows[f].meta;
             for id in (id.0..meta.first.0 + meta.ids()).step_by(meta.members as usize) {
                 engine.places[id as usize] = Place { member: place, conversation };
             }
-            // The first call lets the source say when it is due, and the endpoint start to connect.
+            // The first call lets the source say when it is due, or the endpoint start to connect.
             engine.events.push(Time::ZERO, Event::Source(place));
             let channels = scenario.flows[f].meta.channels;
-            let talker = Talker::new(source, id, channels);
+            let talker = match engine.conversations[conversation as usize].is_awaited {
+                true => Talker::awaiting_connection(id, channels),
+                false => Talker::new(scenario.build_source(f, m, seed).map_err(refused(f))?, id, channels),
+            };
             engine.members.push(Member { talker, source_scheduled: Time::MAX, flow: f as u32, conversation });
         }
         Ok(engine)
@@ -270,6 +278,12 @@ impl<'s> Engine<'s> {
         self.network.end_measurement(self.now);
         if stopped_at.is_none() {
             self.now = self.end;
+            for index in 0..self.conversations.len() as u32 {
+                if self.begin(index, Time::ZERO) {
+                    self.conversations[index as usize].is_never_connected = true;
+                    self.count_not_connected(index);
+                }
+            }
             for member in 0..self.members.len() as u32 {
                 self.refuse_the_rest(member, recorder);
             }
@@ -296,6 +310,35 @@ impl<'s> Engine<'s> {
         self.network.end_measurement(self.now);
         recorder.end_measurement(self.now);
         self.end = self.end.min(self.now + self.scenario.drain);
+    }
+
+    /// Counts a conversation that was never connected.
+    pub(crate) fn count_not_connected(&mut self, index: u32) {
+        let flow = self.conversations[index as usize].flow;
+        *self.counted.entry((flow, NOT_CONNECTED.to_owned())).or_default() += 1;
+    }
+
+    /// Lets the sources of a conversation's members begin, from `connected` on if that is later than they want; false if
+    /// they have.
+    pub(crate) fn begin(&mut self, conversation: u32, connected: Time) -> bool {
+        let Conversation { is_awaited, flow, member, .. } = &mut self.conversations[conversation as usize];
+        if !core::mem::take(is_awaited) {
+            return false;
+        }
+        let flow = *flow as usize;
+        let meta = &self.scenario.flows[flow].meta;
+        let members = match *member {
+            Some(id) => id.0 - meta.first.0..id.0 - meta.first.0 + 1,
+            None => 0..meta.members,
+        };
+        for m in members {
+            // It could be built when the run began.
+            if let Ok(source) = self.scenario.build_connected_source(flow, m, self.seed, connected) {
+                let place = self.place(FlowId(meta.first.0 + m)).member;
+                self.members[place as usize].talker.begin(source);
+            }
+        }
+        true
     }
 
     /// Where the member with this id is found.

@@ -87,7 +87,19 @@ impl Engine<'_> {
             let mut writable = false;
             while let Some(event) = self.conversations[index as usize].end(side).endpoint.poll_event() {
                 match event {
-                    Happened::Connected | Happened::Writable | Happened::Closed(_) => writable = true,
+                    Happened::Writable => writable = true,
+                    Happened::Connected => {
+                        writable = true;
+                        if side == Side::Near {
+                            self.begin(index, self.now);
+                        }
+                    }
+                    Happened::Closed(_) => {
+                        writable = true;
+                        if side == Side::Near && self.begin(index, Time::ZERO) {
+                            self.count_not_connected(index);
+                        }
+                    }
                     Happened::Readable => {}
                     Happened::Member(what) => self.membership(index, what),
                 }

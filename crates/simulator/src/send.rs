@@ -77,7 +77,9 @@ impl Engine<'_> {
     pub(crate) fn refuse_the_rest(&mut self, m: u32, recorder: &mut dyn Recorder) {
         // What the host had begun with was observed as sent.
         let was_handing = self.handing.remove(&m).is_some();
-        if was_handing || self.members[m as usize].talker.is_waiting() {
+        let member = &self.members[m as usize];
+        let is_cut_short = self.conversations[member.conversation as usize].is_never_connected;
+        if was_handing || is_cut_short || member.talker.is_waiting() {
             let now = self.now;
             let Talk { talker, spec, lane, buffers, mut out, .. } = self.talk(m, recorder);
             talker.refuse_overdue(now, (spec, lane, buffers), &mut out);

@@ -18,3 +18,30 @@ fn a_saturating_source_ends_with_its_conversation() {
         assert!((1..counts.sent).contains(&counts.received), "{transport}: {counts:?}");
     }
 }
+
+/// Where nothing comes back a connection is never made. What the source wanted sent meanwhile was not lost: it was refused,
+/// as if there had been somebody to refuse it from the first moment on.
+#[test]
+fn a_flow_that_is_never_connected_is_refused_from_its_start_on() {
+    for transport in ["tcp", "sctp", "quic", "dccp", "xtp"] {
+        let flows = format!(
+            "[flow.voice]\nfrom = \"a\"\nto = \"b\"\nstart = \"1 s\"\ncount = 2\ntransport = \"{transport}\"\n\
+             playout = \"40 ms\"\nsource = {{ kind = \"voice\", samples = 160 }}\n"
+        );
+        let summary = simulate(&experiment("loss = \"100 %\"", &flows));
+        let flow = flow(&summary, "voice");
+        assert_eq!((flow.counts.sent, flow.counts.refused), (0, 900), "{transport}: {:?}", flow.counts);
+        assert_eq!(flow.transport_counters["connections-not-made"], 2, "{transport}");
+        assert_eq!(flow.quality.as_ref().map(|quality| quality.ppl.value()), Some(1.0), "{transport}");
+    }
+}
+
+/// A file without links is for `live`, which uses the network as it is. The simulator has none.
+#[test]
+fn a_file_without_links_is_not_simulated() {
+    let text = "name = \"test\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
+                transport = \"udp\"\nsource = { kind = \"voice\", samples = 160 }\n";
+    let scenario = support::parse(text).points[0].scenario.clone();
+    let refused = trunkline_simulator::check(&scenario).unwrap_err().to_string();
+    assert!(refused.contains("no link leads from `a` to `b`; add a `[link.NAME]`"), "{refused}");
+}

@@ -2216,6 +2216,8 @@ export interface components {
              * @description Number of members.
              */
             members: number;
+            /** @description What lies outside the E-model's range, each in a few words: `r` and `mos` are extrapolated unless this is empty. */
+            outside_e_model: string[];
             /** @description Whether percentiles are exact; otherwise they are within 0.1 %. */
             percentiles_exact: boolean;
             /** @description Its sinks, if there are several; those that fare worst first. */

@@ -174,21 +174,28 @@ impl Reader<'_> {
         for (place, (path, noun, size, drawn)) in ways.into_iter().enumerate() {
             let whole = size.saturating_add(flow.added_to(size));
             let message = MessageSize { noun, size, whole, varies: drawn, is_back: place > 0 };
-            let span =
-                |key: Option<&str>| key.map_or(size_at(source, places), |key| places.transport.span_of(key));
-            let (packet, what, at) = match flow.transport.packet(&message) {
+            // The key that decides about the size.
+            let of_source = if place > 0 && noun == "an answer" { &["answer"][..] } else { SIZES };
+            let of_source = of_source.iter().copied().find(|key| places.source.gives(key));
+            let span = |key: Option<&str>| match (key, of_source) {
+                (Some(key), _) => places.transport.span_of(key),
+                (None, Some(key)) => places.source.span_of(key),
+                (None, None) => &places.source.span,
+            };
+            let (packet, what, key) = match flow.transport.packet(&message) {
                 Packet::Fits => continue,
-                Packet::Needs { bytes, what, key } => (bytes, what, span(key)),
+                Packet::Needs { bytes, what, key } => (bytes, what, key),
                 Packet::TooLarge { message, key } => return self.remark(span(key), message),
             };
             let narrow = path.iter().min_by_key(|at| mtu(at)).filter(|at| mtu(at) < packet);
             if let Some(narrow) = narrow {
+                let named = key.or(of_source).map_or_else(String::new, |key| format!("`{key}`: "));
                 let message = format!(
-                    "{what} with all headers, which link `{}` would drop: its MTU is {} B",
+                    "{named}{what} with all headers, which link `{}` would drop: its `mtu` is {} B",
                     links[narrow.0].name,
                     mtu(narrow)
                 );
-                return self.remark(at, message);
+                return self.remark(span(key), message);
             }
         }
     }
@@ -200,6 +207,8 @@ fn size_at<'p>(source: &SourceKind, places: &'p Places<'_>) -> &'p Range<usize> 
     let given = sizes.map(|size| places.source.span_of(size.name));
     given.into_iter().find(|span| **span != places.source.span).unwrap_or(&places.source.span)
 }
+/// The keys of sources that say how large a message can be, the one that decides first.
+const SIZES: &[&str] = &["largest", "fifo", "samples", "message", "frames"];
 
 /// Whether the source draws a size from such a distribution.
 fn draws_size(flow: &Flow, source: &SourceKind, such: impl Fn(&Distribution) -> bool) -> bool {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trunkline_core::schema::Kind;
 use trunkline_core::{Duration, FlowId, Time};
 use trunkline_metrics::{FlowMeta, Lasting, Measured, SendLimit};
+use trunkline_traffic::Answer;
 
 use super::Reader;
 use super::checks::Places;
@@ -124,6 +125,7 @@ impl Reader<'_> {
                 reliable: ways.to.iter().map(|sink| transport.is_reliable() && sink.fail.is_none()).collect(),
                 presence: presence(&ways.to),
                 send_limit: None,
+                is_answered: matches!((source_kind.answer)(&source.values), Answer::Bytes(_)),
                 is_greedy: (source_kind.needs_flow_control)(&source.values),
                 lasting: match (source_kind.endless)(&source.values) {
                     false => Lasting::Volume,
@@ -227,6 +229,8 @@ impl Reader<'_> {
         let ends = format!("from `{}` to `{}`", hosts[from], hosts[to]);
         let message = match ways.as_slice() {
             [_] => return ways.pop(),
+            // For `live`, which uses the network as it is.
+            [] if links.is_empty() => return Some(Path::new()),
             [] if map.joins(from, to) => format!("every path {ends} has more than {MOST_HOPS} links"),
             [] => format!("no path leads {ends}; connect them with a `[link.NAME]`"),
             _ => {

@@ -30,6 +30,11 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
+    /// Whether a key is given.
+    pub(super) fn gives(&self, key: &str) -> bool {
+        self.table.as_ref().is_some_and(|table| table.node(key).is_some())
+    }
+
     /// Where a key's value stands; the whole if it is not given.
     pub(super) fn span_of(&self, key: &str) -> &Range<usize> {
         self.table.as_ref().and_then(|table| table.node(key)).map_or(&self.span, |node| &node.span)

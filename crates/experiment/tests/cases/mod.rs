@@ -16,7 +16,7 @@ pub(crate) const CASES: &[Case] = &[
     (
         r#"samples = 80"#,
         r#"talk = "1 s""#,
-        &[r#"x.toml:19:10: `talk` needs `silence`: how long it is silent after a talk spurt"#],
+        &[r#"x.toml:19:35: `talk` needs `silence`: how long it is silent after a talk spurt"#],
     ),
     (
         r#"source = { kind = "bulk", message = "8 KiB" }"#,
@@ -190,21 +190,21 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     (
         r#"source = { kind = "bulk", message = "8 KiB" }"#,
         r#"source = { kind = "bulk", transfers = 10 }"#,
-        &[r#"x.toml:25:10: `transfers` needs the volume of one; give it `bytes` or `messages`"#],
+        &[r#"x.toml:25:39: `transfers` needs the volume of one; give it `bytes` or `messages`"#],
     ),
     (
         r#"source = { kind = "voice", samples = 80 }"#,
         r#"source = { kind = "interactive", message = "1 B", answer = "70000 B" }"#,
         &[
             r#"x.toml:19:10: an answer of 70000 B is larger than the 65467 B that one over `udp` may have"#,
-            r#"x.toml:19:10: an answer of 70000 B makes a packet of 70028 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:60: `answer`: an answer of 70000 B makes a packet of 70028 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
         r#"source = { kind = "voice", samples = 80 }"#,
         r#"source = { kind = "interactive", message = "1 B", answer = "2000 B" }"#,
         &[
-            r#"x.toml:19:10: an answer of 2000 B makes a packet of 2028 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:60: `answer`: an answer of 2000 B makes a packet of 2028 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -289,7 +289,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"delay = "20 ms""#,
         r#"mtu = "100 B""#,
         &[
-            r#"x.toml:19:10: a message of 80 B makes a packet of 108 B with all headers, which link `trunk` would drop: its MTU is 100 B"#,
+            r#"x.toml:19:38: `samples`: a message of 80 B makes a packet of 108 B with all headers, which link `trunk` would drop: its `mtu` is 100 B"#,
         ],
     ),
     (

@@ -17,7 +17,7 @@ playback = { kind = "fifo", depth = 79 }"#,
 audio = true
 playback = "fifo""#,
         &[
-            r#"x.toml:19:10: `fifo` is 40; expected at least the 80 `samples` of a packet"#,
+            r#"x.toml:19:49: `fifo` is 40; expected at least the 80 `samples` of a packet"#,
             r#"x.toml:20:9: audio from a `fifo` cannot be written: its packets differ in length"#,
         ],
     ),
@@ -77,7 +77,7 @@ codec = { kind = "other", ie = 41 }"#,
         r#"source = { kind = "voice", samples = 80 }"#,
         r#"source = { kind = "voice", samples = 80, fifo = 2000 }"#,
         &[
-            r#"x.toml:19:10: a message of 2000 B makes a packet of 2028 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:49: `fifo`: a message of 2000 B makes a packet of 2028 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -126,7 +126,7 @@ source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = { kind = "dccp", encapsulation = "udp" }
 source = { kind = "bulk", message = "1440 B" }"#,
         &[
-            r#"x.toml:25:10: a message of 1440 B makes a packet of up to 1508 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:25:37: `message`: a message of 1440 B makes a packet of up to 1508 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -144,7 +144,7 @@ source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = "rtp"
 source = { kind = "bulk", message = "1461 B", interval = "10 ms" }"#,
         &[
-            r#"x.toml:25:10: a message of 1461 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:25:37: `message`: a message of 1461 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -168,7 +168,7 @@ source = { kind = "bulk", message = "1000 B" }"#,
         r#"transport = { kind = "tcp", window = "32 KiB" }"#,
         r#"transport = { kind = "xtp", max-data = "1449 B" }"#,
         &[
-            r#"x.toml:24:40: data of 1449 B make packets of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:24:40: `max-data`: data of 1449 B make packets of 1501 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -273,7 +273,7 @@ source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = { kind = "quic", mode = "datagrams" }
 source = { kind = "bulk", message = "1440 B" }"#,
         &[
-            r#"x.toml:25:10: a message of 1440 B makes a packet of up to 1506 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:25:37: `message`: a message of 1440 B makes a packet of up to 1506 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -301,7 +301,7 @@ source = "bulk"
 between = ["a", "c"]
 rate = "1 Mbit/s""#,
         &[
-            r#"x.toml:16:13: blocks of 256 B make packets of 262 B with all headers, which link `trunk` would drop: its MTU is 261 B"#,
+            r#"x.toml:16:13: `block`: blocks of 256 B make packets of 262 B with all headers, which link `trunk` would drop: its `mtu` is 261 B"#,
         ],
     ),
     (
@@ -315,7 +315,7 @@ rate = "1 Mbit/s""#,
         r#"transport = "udp""#,
         r#"transport = { kind = "tcp", mss = "1461 B" }"#,
         &[
-            r#"x.toml:18:35: segments of 1461 B make packets of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:18:35: `mss`: segments of 1461 B make packets of 1501 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -367,7 +367,7 @@ transport = "udp"
         r#"samples = 80"#,
         r#"samples = 4096"#,
         &[
-            r#"x.toml:19:10: a message of 4096 B makes a packet of 4124 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:38: `samples`: a message of 4096 B makes a packet of 4124 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -418,20 +418,20 @@ transport = "udp"
         r#"{ kind = "voice", samples = 80 }"#,
         r#""bulk""#,
         &[
-            r#"x.toml:19:10: a message of 8192 B makes a packet of 8220 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:10: a message of 8192 B makes a packet of 8220 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
             r#"x.toml:19:10: the source `bulk` sends as fast as the transport allows, but `udp` has no flow control; give it an `interval` or use {flow control}"#,
         ],
     ),
     (
         r#"{ kind = "voice", samples = 80 }"#,
         r#"{ kind = "load", message = "70000 B", interval = "1 ms" }"#,
-        &[r#"x.toml:19:10: a message of 70000 B is larger than the 65467 B that one over `udp` may have"#],
+        &[r#"x.toml:19:37: a message of 70000 B is larger than the 65467 B that one over `udp` may have"#],
     ),
     (
         r#"{ kind = "voice", samples = 80 }"#,
         r#"{ kind = "load", message = "1473 B", interval = "1 ms" }"#,
         &[
-            r#"x.toml:19:10: a message of 1473 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:37: `message`: a message of 1473 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -496,7 +496,7 @@ rate = "1 Mbit/s"
 "flow.voice.source.samples" = [80, 160, 2000]
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:41: a message of 2000 B makes a packet of 2028 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:22:41: `samples`: a message of 2000 B makes a packet of 2028 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -505,7 +505,7 @@ rate = "1 Mbit/s"
 "flow.bulk.transport" = ["tcp", "udp"]
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:33: a message of 8192 B makes a packet of 8220 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:22:33: `message`: a message of 8192 B makes a packet of 8220 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
             r#"x.toml:22:33: the source `bulk` sends as fast as the transport allows, but `udp` has no flow control; give it an `interval` or use {flow control}"#,
         ],
     ),
@@ -579,7 +579,7 @@ seed = [1, 2]
 "voice.loss" = "< 1 %"
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:1: `voice.loss` is neither `flow.NAME.FIGURE` nor `bundle.NAME.FIGURE` nor `bundle.NAME.TRANSPORT.FIGURE`; the figures of a flow are `throughput`, `voice-channels`, `fairness`, `loss`, `late`, `loss-and-late`, `unfinished`, `refused`, `undelivered`, `not-in-time`, `affected`, `latency.mean`, `latency.p50`, `latency.p90`, `latency.p99`, `latency.p999`, `latency.max`, `jitter.mean-absolute-deviation`, `jitter.interarrival`, `jitter.pdv-p999`, `start-up.mean`, `start-up.max`, `margin.mean`, `margin.min`, `margin.p001`, `margin.p01`, `underflows`, `silence`, `silence.longest`, `capture-overflows`, `playback-overflows`, `samples-lost`, `mos`, `r`, `mouth-to-ear` and `ppl`"#,
+            r#"x.toml:22:1: `voice.loss` is neither `flow.NAME.FIGURE` nor `bundle.NAME.FIGURE` nor `bundle.NAME.TRANSPORT.FIGURE`; the figures of a flow are `throughput`, `throughput.answers`, `voice-channels`, `fairness`, `loss`, `late`, `loss-and-late`, `unfinished`, `refused`, `undelivered`, `not-in-time`, `affected`, `latency.mean`, `latency.p50`, `latency.p90`, `latency.p99`, `latency.p999`, `latency.max`, `jitter.mean-absolute-deviation`, `jitter.interarrival`, `jitter.pdv-p999`, `start-up.mean`, `start-up.max`, `margin.mean`, `margin.min`, `margin.p001`, `margin.p01`, `underflows`, `silence`, `silence.longest`, `capture-overflows`, `playback-overflows`, `samples-lost`, `mos`, `r`, `mouth-to-ear` and `ppl`"#,
         ],
     ),
     (

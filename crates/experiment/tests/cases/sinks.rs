@@ -187,7 +187,7 @@ source = { kind = "bulk", message = "8 KiB" }"#,
 reflect = true
 source = { kind = "bulk", message = "1409 B" }"#,
         &[
-            r#"x.toml:26:10: a message of 1409 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:26:37: `message`: a message of 1409 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (
@@ -199,8 +199,8 @@ source = { kind = "bulk", message = "1409 B" }"#,
         r#"transport = { kind = "tcp", window = "32 KiB" }"#,
         r#"transport = { kind = "xtp", service = "datagram" }"#,
         &[
-            r#"x.toml:25:10: a message of 8192 B makes a packet of 8284 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
             r#"x.toml:25:10: the source `bulk` sends as fast as the transport allows, but the service `datagram` of `xtp` has no flow control; give it an `interval` or use {flow control}"#,
+            r#"x.toml:25:37: `message`: a message of 8192 B makes a packet of 8284 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
         ],
     ),
     (

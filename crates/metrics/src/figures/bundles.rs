@@ -64,7 +64,8 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("fairness", "fairness (Jain)", Number, &FAIRNESS)
         .of_bundle(|b| b.fairness)
         .of_connections(|c| c.fairness)
-        .limit("fairness", "Jain's index of the throughputs of all members, from 1/n to 1."),
+        .limit("fairness", "Jain's index of the throughputs of all members, from 1/n to 1.")
+        .within(0.0, 1.0),
 ];
 
 pub(super) const OF_CONNECTIONS: &[FigureKind] = over_connections! {

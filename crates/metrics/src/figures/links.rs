@@ -26,8 +26,12 @@ pub(super) const SOJOURN: Definition = define(
 )
 .known_in(KnownIn::SimAndWire);
 
-pub(super) const BACKLOG: Definition =
-    define("backlog", "backlog", "What waits in a queue; the largest seen.").known_in(KnownIn::SimAndWire);
+pub(super) const BACKLOG: Definition = define(
+    "backlog",
+    "backlog",
+    "What waits in a queue; the largest seen. What is sent at once does not wait.",
+)
+.known_in(KnownIn::SimAndWire);
 
 pub(super) const DEFINITIONS: &[&Definition] = &[&UTILISATION, &PACKETS, &SOJOURN, &BACKLOG];
 

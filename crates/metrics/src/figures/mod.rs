@@ -219,6 +219,8 @@ pub struct FigureKind {
     pub rank: Option<u8>,
     /// Its dependence on the number of messages.
     pub grain: Grain,
+    /// The least and the greatest value, where its quantity does not say them.
+    range: Option<(f64, f64)>,
     of_flow: Read<FlowSummary>,
     of_sink: Read<SinkSummary>,
     of_bundle: Read<BundleSummary>,
@@ -240,6 +242,7 @@ const fn figure(
         limit: None,
         rank: None,
         grain: Grain::None,
+        range: None,
         of_flow: None,
         of_sink: None,
         of_bundle: None,
@@ -289,6 +292,11 @@ impl FigureKind {
         }
     }
 
+    /// The least and the greatest value that the figure can have.
+    const fn within(self, least: f64, greatest: f64) -> FigureKind {
+        FigureKind { range: Some((least, greatest)), ..self }
+    }
+
     const fn grain(self, grain: Grain) -> FigureKind {
         FigureKind { grain, ..self }
     }
@@ -299,6 +307,16 @@ impl FigureKind {
 }
 
 impl FigureKind {
+    /// The least and the greatest value that the figure can have, in its base unit.
+    pub fn range(&self) -> (f64, f64) {
+        let of_quantity = match self.quantity {
+            _ if self.limit.is_some_and(|limit| limit.is_signed) => (f64::NEG_INFINITY, f64::INFINITY),
+            Quantity::Share => (0.0, 1.0),
+            _ => (0.0, f64::INFINITY),
+        };
+        self.range.unwrap_or(of_quantity)
+    }
+
     /// The figure of a flow; `None` where nothing was measured.
     pub fn value(&self, flow: &FlowSummary) -> Option<f64> {
         finite(self.of_flow?(flow))

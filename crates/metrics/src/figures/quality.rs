@@ -9,7 +9,7 @@ pub(super) const MOS: Definition = define(
     "mos",
     "MOS (estimated)",
     "Mean opinion score of a conversation, from 1 to 4.5, that belongs to the R-factor (MOS-CQE). An \
-     estimate for planning: nobody was asked.",
+     estimate for planning: nobody was asked. Marked ? outside the E-model's range, as R is.",
 )
 .source("ITU-T G.107 (06/2015), Annex B");
 
@@ -18,7 +18,9 @@ pub(super) const R: Definition = define(
     "R-factor",
     "Transmission rating of a conversation, from 0 to 100, from the codec, the mouth-to-ear delay with \
      talkers' echo 65 dB down, the share not heard in time and its burst ratio; all else has the default \
-     values. G.711 without delay and loss has 93.2; 80 and more satisfy users.",
+     values. G.711 without delay and loss has 93.2; 80 and more satisfy users. Marked ? where the model does \
+     not hold: mouth-to-ear delay above 500 ms, Ppl above 20 %, a burst ratio above 8, or above 2 with Ppl of \
+     2 % and more.",
 )
 .source("ITU-T G.107 (06/2015), equation 7-1; codecs: ITU-T G.113, Appendix I");
 
@@ -52,11 +54,13 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("mos", "MOS (estimated)", Number, &MOS)
         .of_flow(|f| quality(f, |q| Some(q.mos)))
         .limit("mos", "Mean opinion score estimated from the R-factor, from 1 to 4.5.")
+        .within(1.0, 4.5)
         .grain(Grain::Step(|f, messages| Some(f.quality.as_ref()?.step(messages).mos)))
         .rank(11),
     figure("r", "R-factor", Number, &R)
         .of_flow(|f| quality(f, |q| Some(q.r)))
         .limit("r", "R-factor of a conversation, from 0 to 100 (ITU-T G.107).")
+        .within(0.0, 100.0)
         .grain(Grain::Step(|f, messages| Some(f.quality.as_ref()?.step(messages).r))),
     figure("mouth_to_ear", "mouth-to-ear delay, mean", Time, &MOUTH_TO_EAR)
         .of_flow(|f| quality(f, |q| Some(q.mouth_to_ear?.as_secs_f64())))

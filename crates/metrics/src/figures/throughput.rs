@@ -11,7 +11,15 @@ pub(super) const THROUGHPUT_USER: Definition = define(
     "user throughput",
     "Payload delivered in the flow's active time, each message once, over all its members and channels. The \
      window at the sink begins and ends later by the propagation delay of the path; what still waits in a \
-     queue then does not count, so that no sum of flows exceeds what a link carries.",
+     queue then does not count, so that no sum of flows exceeds what a link carries. Of requests it is the \
+     payload of those that were answered.",
+);
+
+pub(super) const THROUGHPUT_ANSWERS: Definition = define(
+    "throughput-answers",
+    "answer throughput",
+    "Payload of the answers that came back in the flow's active time, where sinks answer requests with \
+     messages of another size. Offered load, user and network throughput are those of the requests.",
 );
 
 pub(super) const THROUGHPUT_NETWORK: Definition = define(
@@ -24,7 +32,8 @@ pub(super) const THROUGHPUT_NETWORK: Definition = define(
 pub(super) const THROUGHPUT_OFFERED: Definition = define(
     "throughput-offered",
     "offered load",
-    "Payload that the source wanted sent, per second of active time.",
+    "Payload that the source wanted sent, per second of active time; what found no room in an A/D FIFO \
+     counts.",
 );
 
 pub(super) const ACTIVE: Definition = define(
@@ -60,6 +69,7 @@ pub(super) const FAIRNESS: Definition = define(
 
 pub(super) const DEFINITIONS: &[&Definition] = &[
     &THROUGHPUT_USER,
+    &THROUGHPUT_ANSWERS,
     &THROUGHPUT_NETWORK,
     &THROUGHPUT_OFFERED,
     &ACTIVE,
@@ -74,6 +84,9 @@ pub(super) const FIGURES: &[FigureKind] = &[
         .of_sink(|s| Some(rate(s.user)))
         .limit("throughput", "Payload delivered, each message once, per time.")
         .rank(1),
+    figure("throughput_answers", "answer throughput", Rate, &THROUGHPUT_ANSWERS)
+        .of_flow(|f| if_received(f, if_there(f, rate(f.throughput.answers?))))
+        .limit("throughput.answers", "Payload of answers to requests, per time."),
     figure("throughput_network", "network throughput", Rate, &THROUGHPUT_NETWORK)
         .of_flow(|f| if_there(f, rate(f.throughput.network?))),
     figure("throughput_offered", "offered load", Rate, &THROUGHPUT_OFFERED)
@@ -101,7 +114,8 @@ pub(super) const FIGURES: &[FigureKind] = &[
         .rank(10),
     figure("fairness", "fairness (Jain)", Number, &FAIRNESS)
         .of_flow(|f| f.fairness)
-        .limit("fairness", "Jain's index of the members' throughputs, from 1/n to 1."),
+        .limit("fairness", "Jain's index of the members' throughputs, from 1/n to 1.")
+        .within(0.0, 1.0),
 ];
 
 /// The value, except for a flow without sinks.

@@ -77,6 +77,8 @@ pub(super) struct FlowMeter {
     offered: Bytes,
     window: Window,
     delivery: Delivery,
+    /// Payload of answers within the window.
+    answers: Bytes,
     /// Audio that was heard in time, and that which found no room before it got into a message.
     heard: Bytes,
     overflowed: Bytes,
@@ -136,6 +138,7 @@ impl FlowMeter {
             offered: Bytes::ZERO,
             window: Window::new(meta),
             delivery: Delivery::default(),
+            answers: Bytes::ZERO,
             heard: Bytes::ZERO,
             overflowed: Bytes::ZERO,
             activity: Activity::default(),
@@ -233,10 +236,18 @@ impl FlowMeter {
         self.offered += Bytes(u64::from(payload));
     }
 
-    /// Takes the first arrival of a message: all that does not need its due time.
+    /// Takes the first arrival of a message: all that does not need its due time. An answer has another payload than the
+    /// message `asked`, which is not known if the sending has not been reported yet.
     #[inline]
-    pub(super) fn arrived(&mut self, channel: &mut Channel, sequence: u32, arrival: &Arrival) {
-        let Arrival { received, sent, payload, .. } = *arrival;
+    pub(super) fn arrived(
+        &mut self,
+        channel: &mut Channel,
+        sequence: u32,
+        arrival: &Arrival,
+        asked: Option<u32>,
+    ) {
+        let Arrival { received, sent, .. } = *arrival;
+        let payload = if self.meta.is_answered { asked.unwrap_or(0) } else { arrival.payload };
         let latency = received.since(sent);
         self.latency.record(latency);
         self.over_time.record(sent, latency);
@@ -272,8 +283,26 @@ impl FlowMeter {
 
         if in_window {
             channel.delivered += payload;
+            if self.meta.is_answered {
+                self.answers += Bytes(u64::from(arrival.payload));
+            }
         }
         self.activity.arrived(received);
+    }
+
+    /// Takes the payload of a message whose answer had arrived before its sending was reported.
+    pub(super) fn asked(&mut self, channel: &mut Channel, arrival: &Arrival, payload: u32) {
+        if !self.meta.is_answered {
+            return;
+        }
+        let (received, latency) = (arrival.received, arrival.received.since(arrival.sent));
+        let (place, payload) = (channel.member / self.meta.members.max(1), Bytes(u64::from(payload)));
+        if self.delivery.arrived(&self.window, place as usize, received, latency, payload) {
+            channel.delivered += payload;
+        }
+        if let Some(sink) = self.sinks.get_mut(place as usize) {
+            sink.delivery.arrived(&self.window, place as usize, received, latency, payload);
+        }
     }
 
     /// Takes a message that has arrived and whose due time is known, and says whether it was in time.
@@ -347,8 +376,9 @@ impl FlowMeter {
         self.window.end(end_of_run);
         let active = self.activity.span(self.meta.lasting, end_of_run);
         let throughput = ThroughputSummary {
-            offered: Rate::of(self.offered, length(active)),
+            offered: Rate::of(self.offered + self.overflowed, length(active)),
             user: self.delivery.rate(&self.window, active),
+            answers: self.meta.is_answered.then(|| Rate::of(self.answers, length(active))),
             network: outcome.network.map(|network| on_network(network, self.meta.lasting, active)),
             active: length(active),
         };

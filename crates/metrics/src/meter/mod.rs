@@ -200,7 +200,7 @@ impl<'t> Meter<'t> {
                 self.give_up_excess();
             }
             OnSent::Arrived(arrival) => {
-                self.join_early(place, sequence, due, arrival.of_message_sent(at));
+                self.join_early(place, (sequence, due, payload), arrival.of_message_sent(at));
             }
             OnSent::Ignored => {}
         }
@@ -234,7 +234,7 @@ impl<'t> Meter<'t> {
                 self.give_up_excess();
             }
             // What has arrived was sent, whatever the sender made of it.
-            OnSent::Arrived(arrival) => self.join_early(place, sequence, due, arrival),
+            OnSent::Arrived(arrival) => self.join_early(place, (sequence, due, payload), arrival),
             OnSent::Ignored => {}
         }
     }
@@ -244,22 +244,22 @@ impl<'t> Meter<'t> {
         let channel = &mut self.channels[place];
         let flow = &mut self.flows[channel.flow as usize];
         let fate_and_due = match channel.outstanding.arrived(sequence, arrival, place, &mut self.bounds) {
-            OnArrival::First { due, sent } => {
+            OnArrival::First { due, sent, payload } => {
                 arrival = arrival.of_message_sent(sent);
-                flow.arrived(channel, sequence, &arrival);
+                flow.arrived(channel, sequence, &arrival, Some(payload));
                 (flow.joined(channel, due, arrival.received), due)
             }
             OnArrival::Early => {
-                flow.arrived(channel, sequence, &arrival);
+                flow.arrived(channel, sequence, &arrival, None);
                 self.give_up_excess();
                 return;
             }
-            OnArrival::GivenUp { due, sent } => {
+            OnArrival::GivenUp { due, sent, payload } => {
                 arrival = arrival.of_message_sent(sent);
                 // It was given up long before the end.
                 let fate = flow.fate_of_missing(channel, sent, None);
                 flow.count_missing(channel.member, fate, -1);
-                flow.arrived(channel, sequence, &arrival);
+                flow.arrived(channel, sequence, &arrival, Some(payload));
                 (flow.joined(channel, due, arrival.received), due)
             }
             OnArrival::Duplicate => {
@@ -279,11 +279,12 @@ impl<'t> Meter<'t> {
     }
 
     /// Settles a message that arrived before it was reported as sent.
-    fn join_early(&mut self, place: u32, sequence: u32, due: Time, arrival: Arrival) {
+    fn join_early(&mut self, place: u32, (sequence, due, payload): (u32, Time, u32), arrival: Arrival) {
         let channel = &mut self.channels[place];
         let flow = &mut self.flows[channel.flow as usize];
         flow.count(channel.member, |counts| counts.sent += 1);
-        flow.offered(channel, due, arrival.payload);
+        flow.offered(channel, due, payload);
+        flow.asked(channel, &arrival, payload);
         let fate = flow.joined(channel, due, arrival.received);
         flow.play(channel, sequence, due, &arrival, fate, self.trace);
         self.trace.write(channel.flow as usize, &record_of(channel, sequence, due, arrival, fate));

@@ -84,11 +84,11 @@ pub(super) enum OnSent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnArrival {
     /// The first of its message.
-    First { due: Time, sent: Time },
+    First { due: Time, sent: Time, payload: u32 },
     /// The first of its message, whose `Sent` has not been reported yet.
     Early,
     /// The message had been given up as lost.
-    GivenUp { due: Time, sent: Time },
+    GivenUp { due: Time, sent: Time, payload: u32 },
     /// A further one.
     Duplicate,
     /// No message of this run can have this number.
@@ -121,6 +121,7 @@ struct GivenUp {
     number: u64,
     due: Time,
     sent: Time,
+    payload: u32,
 }
 
 /// What the channels of a recorder share: the bounds of their memory.
@@ -204,9 +205,9 @@ impl Outstanding {
         let early = Entry::Early { received, sent, reflected, payload };
         match self.place(sequence) {
             Place::Window(index) => match self.window.get(index) {
-                Entry::Sent { due, sent, .. } | Entry::Dropped { due, sent, .. } => {
+                Entry::Sent { due, sent, payload } | Entry::Dropped { due, sent, payload } => {
                     self.settle_in_window(index, bounds);
-                    OnArrival::First { due, sent }
+                    OnArrival::First { due, sent, payload }
                 }
                 Entry::Unknown => {
                     self.window.set(index, early);
@@ -355,9 +356,9 @@ impl Behind {
     fn arrived(&mut self, number: u64, early: Entry) -> OnArrival {
         let Some(index) = self.overtaken(number) else { return self.arrived_after_all(number) };
         match self.overtaken[index].1 {
-            Entry::Sent { due, sent, .. } | Entry::Dropped { due, sent, .. } => {
+            Entry::Sent { due, sent, payload } | Entry::Dropped { due, sent, payload } => {
                 self.settle(index);
-                OnArrival::First { due, sent }
+                OnArrival::First { due, sent, payload }
             }
             Entry::Unknown => {
                 self.overtaken[index].1 = early;
@@ -370,7 +371,7 @@ impl Behind {
     fn arrived_after_all(&mut self, number: u64) -> OnArrival {
         let index = self.given_up.iter().rposition(|other| other.number == number);
         match index.and_then(|index| self.given_up.remove(index)) {
-            Some(GivenUp { due, sent, .. }) => OnArrival::GivenUp { due, sent },
+            Some(GivenUp { due, sent, payload, .. }) => OnArrival::GivenUp { due, sent, payload },
             None => OnArrival::Duplicate,
         }
     }
@@ -381,11 +382,11 @@ impl Behind {
             return None; // It was settled and has left.
         }
         self.settle(0);
-        if let Entry::Sent { due, sent, .. } | Entry::Dropped { due, sent, .. } = entry {
+        if let Entry::Sent { due, sent, payload } | Entry::Dropped { due, sent, payload } = entry {
             if self.given_up.len() == GIVEN_UP {
                 self.given_up.pop_front();
             }
-            self.given_up.push_back(GivenUp { number, due, sent });
+            self.given_up.push_back(GivenUp { number, due, sent, payload });
         }
         Some(entry)
     }

@@ -5,7 +5,7 @@ use trunkline_core::{Rate, Ratio};
 
 use super::*;
 use crate::record::{BundleMeta, FlowOutcome, Lasting, OnNetwork};
-use crate::summary::{FlowSummary, Measured, Spread};
+use crate::summary::{FlowSummary, Measured, Spread, ThroughputSummary};
 
 /// Keeps every record.
 #[derive(Default)]
@@ -31,6 +31,7 @@ pub(super) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
         reliable: Vec::new(),
         presence: Vec::new(),
         send_limit: None,
+        is_answered: false,
         is_greedy: false,
         lasting: Lasting::Volume,
         playout: None,
@@ -365,14 +366,14 @@ fn sequence_numbers_wrap() {
         // The first is overtaken by all others.
         if number > start {
             let on = outstanding.arrived(number as u32, arrival, 0, &mut bounds);
-            assert_eq!(on, OnArrival::First { due: ms(1), sent: ms(1) }, "{number}");
+            assert_eq!(on, OnArrival::First { due: ms(1), sent: ms(1), payload: 80 }, "{number}");
             assert_eq!(outstanding.arrived(number as u32, arrival, 0, &mut bounds), OnArrival::Duplicate);
         }
     }
     assert_eq!(bounds.remembered(), (0, 1));
     assert_eq!(
         outstanding.arrived(start as u32, arrival, 0, &mut bounds),
-        OnArrival::First { due: ms(1), sent: ms(1) }
+        OnArrival::First { due: ms(1), sent: ms(1), payload: 80 }
     );
 }
 
@@ -721,4 +722,39 @@ proptest! {
         let apart = time(sent + 5_000_000_000);
         prop_assert_eq!(read.of_message_sent(apart).sent, time(sent));
     }
+}
+
+/// Requests of 100 bytes that get answers of 1,000: throughput is that of what was offered, and answers have their own.
+#[test]
+fn answers_have_a_throughput_of_their_own() {
+    let flow = FlowMeta { measured: Measured::RoundTrip, is_answered: true, ends: ms(1000), ..meta(0, 1, 1) };
+    // Its sending may be reported before or after its answer, or an answer may never come.
+    for is_early in [false, true] {
+        let (summary, _) = measure(flow.clone(), |meter| {
+            for sequence in 0..10u32 {
+                let at = 100 * u64::from(sequence);
+                let due = ms(at);
+                let sent = Observation::Sent { channel: 0, sequence, due, payload: Bytes(100) };
+                let answer = Observation::Received {
+                    channel: 0,
+                    sequence,
+                    sent: due,
+                    reflected: ms(at + 10),
+                    payload: Bytes(1000),
+                };
+                let all = [(at, Some(sent)), (at + 20, (sequence > 0).then_some(answer))];
+                let order = if is_early { [1, 0] } else { [0, 1] };
+                for (at, what) in order.map(|place| all[place]) {
+                    if let Some(what) = what {
+                        meter.record(ms(at), FlowId(0), what);
+                    }
+                }
+            }
+        });
+        let ThroughputSummary { offered, user, answers, active, .. } = summary.throughput;
+        assert_eq!(offered, Rate::of(Bytes(1000), active));
+        assert_eq!(user, Rate::of(Bytes(900), active));
+        assert_eq!(answers, Some(Rate::of(Bytes(9000), active)));
+    }
+    assert_eq!(measure(meta(0, 1, 1), |_| ()).0.throughput.answers, None);
 }

@@ -44,7 +44,37 @@ pub struct QualityStep {
     pub mos: f64,
 }
 
+/// The range of the E-model's parameters (ITU-T G.107 06/2015, table of permitted ranges): mouth-to-ear delay, Ppl and burst
+/// ratio, and the burst ratio where Ppl reaches [`FEW`].
+const LONGEST: Duration = Duration::from_millis(500);
+const MOST_LOST: f64 = 0.2;
+const BURSTIEST: f64 = 8.0;
+const FEW: f64 = 0.02;
+const BURSTIEST_OF_MANY: f64 = 2.0;
+
 impl QualitySummary {
+    /// What lies outside the range in which the E-model holds, each in a few words: then R and MOS are extrapolated. Empty if
+    /// nothing does.
+    pub fn outside_model(&self) -> Vec<String> {
+        let mut outside = Vec::new();
+        if let Some(delay) = self.mouth_to_ear.filter(|delay| *delay > LONGEST) {
+            outside.push(format!("a mouth-to-ear delay of {:.0} ms (at most 500 ms)", delay.as_millis_f64()));
+        }
+        let (ppl, burst_r) = (self.ppl.value(), self.burst_r);
+        if ppl > MOST_LOST {
+            outside.push(format!("Ppl of {:.1} % (at most 20 %)", ppl * 100.0));
+        }
+        if burst_r > BURSTIEST {
+            outside.push(format!("a burst ratio of {burst_r:.1} (at most 8)"));
+        } else if burst_r > BURSTIEST_OF_MANY && ppl >= FEW {
+            outside.push(format!(
+                "a burst ratio of {burst_r:.1} with Ppl of {:.1} % (at most 2 from 2 % on)",
+                ppl * 100.0
+            ));
+        }
+        outside
+    }
+
     /// By how much R and MOS fall if one more of so many messages is not heard. Nothing of what was never heard, or of a codec
     /// that is unknown.
     pub fn step(&self, messages: u64) -> QualityStep {

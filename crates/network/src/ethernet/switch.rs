@@ -63,8 +63,11 @@ impl Output {
         }
         frame.packet.enqueued = now;
         self.bytes += frame.packet.size;
-        self.bytes_most = self.bytes_most.max(self.bytes);
         self.waiting.push_back(frame);
+        // What leaves at once has not waited.
+        if self.wake(now) > now {
+            self.bytes_most = self.bytes_most.max(self.bytes);
+        }
         Ok(())
     }
 

@@ -16,6 +16,7 @@ const BUCKETS: usize = buckets::of::<BITS>((1 << 43) - 1) + 1;
 pub struct Sojourns {
     counts: Vec<u64>,
     total: u64,
+    shortest: Duration,
     longest: Duration,
 }
 
@@ -37,6 +38,7 @@ impl Sojourns {
         }
         let bucket = buckets::of::<BITS>(sojourn.as_nanos()).min(BUCKETS - 1);
         self.counts[bucket] += times;
+        self.shortest = if self.total == 0 { sojourn } else { self.shortest.min(sojourn) };
         self.total += times;
         self.longest = self.longest.max(sojourn);
     }
@@ -61,9 +63,9 @@ impl Sojourns {
             below += u128::from(count);
             below >= rank
         })?;
-        // Nobody stayed longer than the longest; the last bucket has no middle.
+        // Nobody stayed shorter than the shortest or longer than the longest; the last bucket has no middle.
         let middle = if bucket == BUCKETS - 1 { u64::MAX } else { buckets::middle::<BITS>(bucket) };
-        Some(Duration::from_nanos(middle).min(self.longest))
+        Some(Duration::from_nanos(middle).clamp(self.shortest, self.longest))
     }
 }
 
@@ -90,6 +92,16 @@ mod tests {
         assert_eq!((sojourns.count(), sojourns.longest()), (100, Duration::from_nanos(100)));
         assert_eq!(of([]).quantile(500), None);
         assert_eq!(of([0, 0, 7]).quantile(500), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn no_quantile_is_outside_what_was_counted() {
+        for nanos in [1_000_001, 22_655, 27_200_000] {
+            let alike = of([nanos, nanos, nanos]);
+            assert_eq!(alike.quantile(500), Some(Duration::from_nanos(nanos)));
+            let one_longer = of([nanos, nanos, 4 * nanos]);
+            assert!(one_longer.quantile(1) >= Some(Duration::from_nanos(nanos)));
+        }
     }
 
     #[test]

@@ -192,6 +192,10 @@ impl Board {
             }
         }
         self.work(now, out);
+        // What leaves at once has not waited.
+        let waiting = self.memory.waiting();
+        self.counters.backlog_max = self.counters.backlog_max.max(waiting.bytes);
+        self.counters.backlog_packets_max = self.counters.backlog_packets_max.max(waiting.packets);
     }
 
     pub(super) fn waiting(&self) -> Backlog {
@@ -299,9 +303,6 @@ impl Board {
         };
         self.memory.enqueue(now, part, &mut self.fates);
         self.settle(out);
-        let waiting = self.memory.waiting();
-        self.counters.backlog_max = self.counters.backlog_max.max(waiting.bytes);
-        self.counters.backlog_packets_max = self.counters.backlog_packets_max.max(waiting.packets);
     }
 
     /// The chunk that the queue hands out now.

@@ -233,6 +233,7 @@ impl WifiCell {
         if self.station(at).frame.is_none() && self.fetch(now, at, out) {
             self.begin(now, at);
         }
+        self.station(at).note_backlog();
     }
 
     /// Asks the queues that said "not before" this time.

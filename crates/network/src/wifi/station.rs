@@ -95,6 +95,10 @@ impl Station {
     /// Puts a packet into the queue.
     pub(super) fn enqueue(&mut self, now: Time, packet: Packet, fates: &mut Fates) {
         self.queue.enqueue(now, packet, fates);
+    }
+
+    /// Notes what waits in the queue, after the station has taken from it what it has no other frame for.
+    pub(super) fn note_backlog(&mut self) {
         let waiting = self.queue.waiting();
         self.counters.backlog_max = self.counters.backlog_max.max(waiting.bytes);
         self.counters.backlog_packets_max = self.counters.backlog_packets_max.max(waiting.packets);

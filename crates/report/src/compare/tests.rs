@@ -30,6 +30,18 @@ fn a_run_does_not_differ_from_itself() {
 }
 
 #[test]
+fn the_values_of_a_row_have_one_unit() {
+    let run = fixtures::single(Backend::Sim);
+    let mut comparison = compare(&run, &run);
+    comparison.rows.retain(|row| row.figure.id == "latency_mean");
+    comparison.rows.truncate(1);
+    (comparison.rows[0].run, comparison.rows[0].with) =
+        (estimate(0.0123, 0.0, 1), estimate(0.000_45, 0.0, 1));
+    let text = terminal_comparison(&comparison, true, Screen::default());
+    assert!(text.contains("12.3 ms") && text.contains("0.45 ms") && !text.contains("µs"), "{text}");
+}
+
+#[test]
 fn points_are_known_by_their_values_and_strangers_are_named() {
     let run = fixtures::swept(Backend::Sim);
     let mut other = fixtures::swept(Backend::Live);

@@ -110,7 +110,7 @@ pub(super) fn flows(view: &View) -> Markup {
             @else {
                 div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each flow" {
                     table.data.stacked data-name="flows" {
-                        caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %)." @if rows > LONG { " " (rows) " rows: they scroll within this box." } span.on-paper { " Counts stand in the file itself." } } }
+                        caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %), ? what is outside the E-model's range." @if rows > LONG { " " (rows) " rows: they scroll within this box." } span.on-paper { " Counts stand in the file itself." } } }
                         thead {
                             tr {
                                 td colspan=(before) {}
@@ -241,8 +241,13 @@ fn flow_row(
             @for (group, columns) in groups {
                 @for column in columns {
                     @let inexact = is_percentile(column.metric) && summaries.iter().filter_map(|f| f.latency).any(|l| !l.exact);
+                    @let mark = match (inexact, side.is_outside_model(point.index, flow, column.metric)) {
+                        (true, _) => "≈ ",
+                        (false, true) => "? ",
+                        (false, false) => "",
+                    };
                     @let estimate = side.estimate_of(point.index, subject, column.metric);
-                    (cell_of(column.metric.quantity, column.scale, estimate, inexact, is_extra(group)))
+                    (cell_of(column.metric.quantity, column.scale, estimate, mark, is_extra(group)))
                 }
             }
             td.carrier.extra {
@@ -280,23 +285,17 @@ pub(super) fn axis_values(view: &View, point: &StoredPoint) -> Markup {
 
 /// A figure over repetitions as a table cell; sorting uses the base unit.
 pub(super) fn cell(quantity: Quantity, scale: Scale, estimate: Option<Estimate>) -> Markup {
-    cell_of(quantity, scale, estimate, false, false)
+    cell_of(quantity, scale, estimate, "", false)
 }
 
-fn cell_of(
-    quantity: Quantity,
-    scale: Scale,
-    estimate: Option<Estimate>,
-    inexact: bool,
-    extra: bool,
-) -> Markup {
+fn cell_of(quantity: Quantity, scale: Scale, estimate: Option<Estimate>, mark: &str, extra: bool) -> Markup {
     let Some(estimate) = estimate else {
         return html! { td.number.extra[extra] { "–" } };
     };
     let (mean, half_width, unit) = scale.estimate(quantity, &estimate);
     html! {
         td.number.extra[extra] data-v=(estimate.mean) {
-            @if inexact { "≈ " }
+            (mark)
             (mean)
             @if !unit.is_empty() { " " span.unit { (unit) } }
             @if let Some(half) = half_width { @if half != "0" { " " small { "± " (half) } } }

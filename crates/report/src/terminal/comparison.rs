@@ -78,10 +78,12 @@ fn line(row: &Difference) -> Vec<Cell> {
         Some(false) => "",
     };
     let relative = row.relative.map_or("–".to_owned(), percent);
+    // In one unit, so that the two numbers compare as they stand.
+    let unit = shown.quantity.unit(row.run.mean.abs().max(row.with.mean.abs()));
     vec![
         Cell::new(shown.name),
-        Cell::new(shown.quantity.show_estimate(&row.run)),
-        Cell::new(shown.quantity.show_estimate(&row.with)),
+        Cell::new(shown.quantity.show_estimate_in(&row.run, unit)),
+        Cell::new(shown.quantity.show_estimate_in(&row.with, unit)),
         Cell::new(relative),
         Cell::new(sign),
     ]

@@ -6,6 +6,49 @@ use trunkline_store::Backend;
 
 use crate::{Screen, csv, fixtures, html, json, terminal};
 
+/// The E-model holds within ranges: what it gives beyond them is marked wherever it is shown.
+#[test]
+fn a_quality_outside_the_model_is_marked() {
+    let good = QualitySummary {
+        r: 60.0,
+        mos: 3.125,
+        mouth_to_ear: Some(Duration::from_millis(150)),
+        ppl: Ratio::new(0.019).unwrap(),
+        burst_r: 7.0,
+        codec: "g711".to_owned(),
+    };
+    let many = QualitySummary { ppl: Ratio::new(0.05).unwrap(), ..good.clone() };
+    for (quality, outside) in [
+        (good.clone(), None),
+        (QualitySummary { burst_r: 2.0, ..many.clone() }, None),
+        (many, Some("a burst ratio of 7.0 with Ppl of 5.0 % (at most 2 from 2 % on)")),
+        (QualitySummary { burst_r: 9.0, ..good.clone() }, Some("a burst ratio of 9.0 (at most 8)")),
+        (
+            QualitySummary { ppl: Ratio::new(0.3).unwrap(), burst_r: 1.0, ..good.clone() },
+            Some("Ppl of 30.0 % (at most 20 %)"),
+        ),
+        (
+            QualitySummary { mouth_to_ear: Some(Duration::from_millis(532)), ..good },
+            Some("a mouth-to-ear delay of 532 ms (at most 500 ms)"),
+        ),
+    ] {
+        let mut run = fixtures::single(Backend::Sim);
+        for repetition in &mut run.points[0].repetitions {
+            repetition.summary.as_mut().unwrap().flows[0].quality = Some(quality.clone());
+        }
+        let (text, page, value) = (terminal(&run, Screen::default()), html(&run, None), json(&run, None));
+        let flow = &value["points"][0]["runs"][0]["flows"][0];
+        let all: Vec<&str> = outside.into_iter().collect();
+        assert_eq!(flow["outside_e_model"], serde_json::json!(all));
+        assert_eq!(text.contains("3.125?"), outside.is_some(), "{text}");
+        assert_eq!(page.contains("? 3.125"), outside.is_some());
+        for shown in [&text.split_whitespace().collect::<Vec<_>>().join(" "), &page] {
+            assert_eq!(shown.contains("is outside the range of the E-model"), outside.is_some());
+            assert!(outside.is_none_or(|outside| shown.contains(outside)), "{shown}");
+        }
+    }
+}
+
 #[test]
 fn the_quality_of_a_conversation_stands_in_every_report() {
     let mut run = fixtures::single(Backend::Sim);

@@ -103,7 +103,7 @@ const CONGESTION_CONTROL: Parameter = Parameter {
     kind: Kind::Text,
     default: Preset::Absent,
     doc: "By name: `cubic`, `reno`, `bbr` (version 1), `bbr3` (version 3), `dctcp`, `prague` or `none` in `sim`, whatever the \
-          kernel offers on `wire` and `live` (`TCP_CONGESTION`), where `bbr` is the version that the kernel has. Without this key the profile's in `sim`, and the kernel's default on real sockets.",
+          kernel offers on `wire` and `live` (`TCP_CONGESTION`), where `bbr` is the version that the kernel has. Packets of `dctcp` are marked ECT(0), those of `prague` ECT(1). Without this key the profile's in `sim`, and the kernel's default on real sockets.",
 };
 
 const SEND_TIMEOUT: Parameter = Parameter {
