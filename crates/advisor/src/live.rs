@@ -47,7 +47,7 @@ impl Live {
     /// # Errors
     /// Why there is no server.
     pub fn by(server: &str, client: Client) -> Result<Live, SessionError> {
-        let request = request(Transport::Udp, Role::Echo, Marking::Expedited);
+        let request = request(Transport::UDP, Role::Echo, Marking::Expedited);
         match client.connect(server, request) {
             // That a transport does not get through is no reason not to try the others.
             Ok(_) | Err(SessionError::NotHeard { .. } | SessionError::Transport { .. }) => {

@@ -1,32 +1,20 @@
-//! The transports that are measured.
+//! The transports that are measured: those of the registry that have a place in the advice.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use trunkline_experiment::TRANSPORTS;
+use trunkline_transport::kind::{Advised, TransportKind};
+use trunkline_transport::{tcp, udp};
 
-/// A transport. Of two that do equally well the one that stands first here is recommended: it asks less of the hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Transport {
-    /// UDP.
-    Udp,
-    /// UDP-Lite.
-    UdpLite,
-    /// DCCP, which is UDP with congestion control.
-    Dccp,
-    /// TCP.
-    Tcp,
-    /// SCTP.
-    Sctp,
-    /// XTP.
-    Xtp,
-    /// QUIC.
-    Quic,
-    /// URP.
-    Urp,
-    /// MPTCP.
-    Mptcp,
+/// A transport. Of two that do equally well, the smaller one is recommended: it asks less of the hosts.
+#[derive(Clone, Copy)]
+pub struct Transport {
+    kind: &'static TransportKind,
+    advised: Advised,
 }
 
 /// Someone asked for a transport that is not measured.
@@ -35,67 +23,94 @@ pub enum Transport {
 pub struct UnknownTransport(String);
 
 impl Transport {
+    /// UDP.
+    pub const UDP: Transport = Transport::known(&udp::KIND);
+    /// TCP.
+    pub const TCP: Transport = Transport::known(&tcp::KIND);
+
+    const fn known(kind: &'static TransportKind) -> Transport {
+        match Transport::of(kind) {
+            Some(transport) => transport,
+            None => panic!("UDP and TCP are measured"),
+        }
+    }
+
+    /// The transport of this kind, if it is measured.
+    pub const fn of(kind: &'static TransportKind) -> Option<Transport> {
+        match kind.advised {
+            Some(advised) => Some(Transport { kind, advised }),
+            None => None,
+        }
+    }
+
     /// All of them.
-    pub const ALL: [Transport; 9] = [
-        Transport::Udp,
-        Transport::UdpLite,
-        Transport::Dccp,
-        Transport::Tcp,
-        Transport::Sctp,
-        Transport::Xtp,
-        Transport::Quic,
-        Transport::Urp,
-        Transport::Mptcp,
-    ];
+    pub fn all() -> Vec<Transport> {
+        let mut all: Vec<Transport> = TRANSPORTS.iter().filter_map(|kind| Transport::of(kind)).collect();
+        all.sort();
+        all
+    }
 
     /// Its name, as in experiment files and on the command line.
     pub const fn name(self) -> &'static str {
-        match self {
-            Transport::Udp => "udp",
-            Transport::UdpLite => "udp-lite",
-            Transport::Dccp => "dccp",
-            Transport::Tcp => "tcp",
-            Transport::Sctp => "sctp",
-            Transport::Xtp => "xtp",
-            Transport::Quic => "quic",
-            Transport::Urp => "urp",
-            Transport::Mptcp => "mptcp",
-        }
+        self.kind.name
     }
 
     /// Whether it repeats what is lost until all has arrived.
     pub const fn is_reliable(self) -> bool {
-        !matches!(self, Transport::Udp | Transport::UdpLite | Transport::Dccp)
+        self.kind.features.reliable
     }
 
     /// Whether networks treat both alike.
     pub fn is_kin_of(self, other: Transport) -> bool {
-        let plain = |transport| if transport == Transport::UdpLite { Transport::Udp } else { transport };
-        plain(self) == plain(other)
+        self.advised.alike == other.advised.alike
     }
 
     /// Bytes in front of what the session sends in a packet of its own, from the IPv4 header on. Where `live` carries a
     /// protocol over UDP, the UDP header is counted.
     pub const fn headers(self) -> u32 {
-        const IP: u32 = 20;
-        const UDP: u32 = 8;
-        match self {
-            Transport::Udp | Transport::UdpLite => IP + UDP,
-            // Generic header with 48-bit numbers and the acknowledgement's (RFC 4340 sections 5.1, 5.3), over UDP (RFC 6773).
-            Transport::Dccp => IP + UDP + 24,
-            // With time stamps (RFC 7323).
-            Transport::Tcp => IP + 32,
-            // Common header and a DATA chunk (RFC 9260), over UDP (RFC 6951).
-            Transport::Sctp => IP + UDP + 12 + 16,
-            // The fixed header of XTP 4.0 and the data segment's.
-            Transport::Xtp => IP + UDP + 40,
-            // Short header with an 8-byte connection ID, a STREAM frame, and the tag of the cipher (RFC 9000, RFC 9001).
-            Transport::Quic => IP + UDP + 11 + 8 + 16,
-            // An envelope around every character frame.
-            Transport::Urp => IP + UDP + 8,
-            // TCP's and the data sequence signal (RFC 8684 section 3.3).
-            Transport::Mptcp => IP + 32 + 20,
-        }
+        self.advised.headers
+    }
+
+    fn key(self) -> (u8, &'static str) {
+        (self.advised.rank, self.kind.name)
+    }
+}
+
+impl PartialEq for Transport {
+    fn eq(&self, other: &Transport) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Transport {}
+
+impl PartialOrd for Transport {
+    fn partial_cmp(&self, other: &Transport) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Transport {
+    fn cmp(&self, other: &Transport) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Hash for Transport {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl Serialize for Transport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -109,13 +124,13 @@ impl FromStr for Transport {
     type Err = UnknownTransport;
 
     fn from_str(text: &str) -> Result<Transport, UnknownTransport> {
-        Transport::ALL
-            .into_iter()
-            .find(|transport| transport.name() == text.trim())
-            .ok_or_else(|| UnknownTransport(text.trim().to_owned()))
+        let name = text.trim();
+        let found = Transport::all().into_iter().find(|transport| transport.name() == name);
+        found.ok_or_else(|| UnknownTransport(name.to_owned()))
     }
 }
 
 fn names() -> String {
-    Transport::ALL.map(|transport| format!("`{transport}`")).join(", ")
+    let names: Vec<String> = Transport::all().iter().map(|transport| format!("`{transport}`")).collect();
+    names.join(", ")
 }

@@ -8,7 +8,7 @@ use trunkline_core::Duration;
 use trunkline_experiment::{Experiment, Point};
 
 fn advice(link: &'static str, purpose: Use) -> Advice {
-    let transports = [Transport::Udp, Transport::Tcp];
+    let transports = [Transport::UDP, Transport::TCP];
     let question = Question { budget: Duration::from_secs(20), uses: vec![purpose], ..question(&transports) };
     let probed = probe(question, &mut Simulated::over(link), &());
     advise("studio.example", &probed).expect("something was measured")
@@ -63,7 +63,7 @@ fn the_flow_is_what_is_recommended() {
 fn every_way_to_send_that_can_be_recommended_is_a_valid_experiment() {
     let mut advice = advice(LAN, Use::Rehearsal);
     advice.host = "a \"strange\"\nhost\\".to_owned();
-    for transport in Transport::ALL {
+    for transport in Transport::all() {
         for (frames, channels, sample_bytes) in [(64, 1, 2), (512, 2, 3), (512, 64, 4), (512, 1024, 4)] {
             for capacity in [None, advice.capacity] {
                 let mut advice = Advice { capacity, ..advice.clone() };

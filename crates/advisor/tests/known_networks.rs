@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{DSL, LAN, LOSSY, Simulated, WIFI, idle, question, simulate, stereo};
+use support::{DSL, LAN, LOSSY, Simulated, WIFI, idle, question, simulate, stereo, transport};
 use trunkline_advisor::{
     Advice, Blocks, Configuration, Findings, Judgement, Load, PROTECTIONS, Probed, Question, Recommendation,
     SIZES, Stage, Step, Transport, Use, advise, choose, probe,
@@ -10,11 +10,10 @@ use trunkline_advisor::{
 use trunkline_core::{Duration, Ratio, Time};
 
 /// What is simulated in reasonable time, and not hopeless from the beginning.
-const TRANSPORTS: [Transport; 5] =
-    [Transport::Udp, Transport::Dccp, Transport::Tcp, Transport::Sctp, Transport::Quic];
+const TRANSPORTS: [&str; 5] = ["udp", "dccp", "tcp", "sctp", "quic"];
 
 fn probed(link: &'static str, seconds: u64) -> (Advice, Probed) {
-    let question = Question { budget: Duration::from_secs(seconds), ..question(&TRANSPORTS) };
+    let question = Question { budget: Duration::from_secs(seconds), ..question(&TRANSPORTS.map(transport)) };
     let probed = probe(question, &mut Simulated::over(link), &());
     assert!(probed.took <= probed.question.budget, "{}", probed.took);
     (advise("studio", &probed).expect("something was measured"), probed)
@@ -35,7 +34,7 @@ fn warns(advice: &Advice, of: &str) -> bool {
 /// Everything that could be recommended for music, each measured for longer than the budget allows.
 fn truth(link: &str) -> Findings {
     let mut findings = Findings::default();
-    for (seed, transport) in (1_000..).zip(TRANSPORTS) {
+    for (seed, transport) in (1_000..).zip(TRANSPORTS.map(transport)) {
         for frames in SIZES {
             let step = Step {
                 configuration: idle(transport, stereo(frames)),
@@ -59,7 +58,7 @@ fn in_truth(judgement: &Judgement, truth: &Findings) -> Judgement {
 #[track_caller]
 fn assert_nearly_best(link: &'static str, advice: &Advice) {
     let truth = truth(link);
-    let question = question(&TRANSPORTS);
+    let question = question(&TRANSPORTS.map(transport));
     let rehearsal = in_truth(&of(advice, Use::Rehearsal).choice.best, &truth);
     let best = choose(Use::Rehearsal, &question, &truth).expect("all was measured").best;
     let bound = question.concealed.value();
@@ -74,7 +73,7 @@ fn assert_nearly_best(link: &'static str, advice: &Advice) {
 fn over_a_quiet_lan_the_smallest_blocks_go_bare() {
     let (advice, _) = probed(LAN, 20);
     let best = of(&advice, Use::Rehearsal).choice.best;
-    assert_eq!((best.transport, best.blocks, best.protection), (Transport::Udp, stereo(64), PROTECTIONS[0]));
+    assert_eq!((best.transport, best.blocks, best.protection), (Transport::UDP, stereo(64), PROTECTIONS[0]));
     // A block of each sound card, one of playout, and less than a millisecond for the network.
     assert!(best.mouth_to_ear > Duration::from_millis(4) && best.mouth_to_ear < Duration::from_millis(5));
     let recording = of(&advice, Use::Recording).choice;
@@ -159,7 +158,7 @@ fn the_numbers_are_those_of_the_samples() {
 #[test]
 fn bulk_transfers_reach_no_more_than_their_link_carries() {
     let step = Step {
-        configuration: Configuration { load: Load::Bulk, ..idle(Transport::Udp, stereo(128)) },
+        configuration: Configuration { load: Load::Bulk, ..idle(Transport::UDP, stereo(128)) },
         stage: Stage::Load,
         settling: Duration::from_secs(1),
         lasting: Duration::from_secs(1),

@@ -25,7 +25,7 @@ fn trace(micros: &[Option<u64>]) -> Trace {
 
 fn evidence(trace: &Trace) -> Option<Evidence> {
     let fastest = *trace.round_trips.iter().flatten().min()?;
-    Evidence::new(idle(Transport::Udp, stereo(128)), fastest, std::iter::once(trace))
+    Evidence::new(idle(Transport::UDP, stereo(128)), fastest, std::iter::once(trace))
 }
 
 fn judged(trace: &Trace, protection: Protection, depth: Duration) -> Option<Judgement> {
@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn more_loss_makes_no_recommendation_better(trace in traces(), which: prop::sample::Index) {
         let worse = with_one_more_lost(&trace, which);
-        for transport in [Transport::Udp, Transport::Tcp] {
+        for transport in [Transport::UDP, Transport::TCP] {
             let choices = |purpose| chosen(purpose, transport, &trace).zip(chosen(purpose, transport, &worse));
             if let Some((a, b)) = choices(Use::Rehearsal) {
                 prop_assert!(a.suffices || !b.suffices);
@@ -100,7 +100,7 @@ proptest! {
         let shorter = Trace { round_trips: trace.round_trips[..trace.round_trips.len() - 2].to_vec() };
         let fastest = *trace.round_trips.iter().flatten().min().expect("some came back");
         let of = |trace: &Trace, protection| {
-            let evidence = Evidence::new(idle(Transport::Udp, stereo(128)), fastest, std::iter::once(trace))?;
+            let evidence = Evidence::new(idle(Transport::UDP, stereo(128)), fastest, std::iter::once(trace))?;
             Some(evidence.protect(protection)?.at(US(depth)).concealed.value())
         };
         if let (Some(bare), Some(repeated)) =
@@ -113,13 +113,13 @@ proptest! {
     #[test]
     fn what_is_recommended_keeps_its_promise(trace in traces()) {
         let bound = question(&[]).concealed.value();
-        if let Some(choice) = chosen(Use::Rehearsal, Transport::Udp, &trace) {
+        if let Some(choice) = chosen(Use::Rehearsal, Transport::UDP, &trace) {
             prop_assert_eq!(choice.suffices, choice.best.concealed.value() <= bound);
         }
-        if let Some(choice) = chosen(Use::Recording, Transport::Tcp, &trace) {
+        if let Some(choice) = chosen(Use::Recording, Transport::TCP, &trace) {
             prop_assert_eq!(choice.suffices, choice.best.concealed == Ratio::ZERO);
         }
-        if let Some(choice) = chosen(Use::Telephony, Transport::Udp, &trace) {
+        if let Some(choice) = chosen(Use::Telephony, Transport::UDP, &trace) {
             prop_assert!((1.0..=4.5).contains(&choice.best.mos));
         }
     }
@@ -169,8 +169,8 @@ fn what_replaces_a_packet_has_to_come_in_time() {
 
 #[test]
 fn nothing_is_said_of_nothing() {
-    assert!(chosen(Use::Rehearsal, Transport::Udp, &Trace::default()).is_none());
-    assert!(chosen(Use::Rehearsal, Transport::Udp, &trace(&[LOST; 50])).is_none());
+    assert!(chosen(Use::Rehearsal, Transport::UDP, &Trace::default()).is_none());
+    assert!(chosen(Use::Rehearsal, Transport::UDP, &trace(&[LOST; 50])).is_none());
     // Too short for any redundancy, but not for an answer.
-    assert!(chosen(Use::Rehearsal, Transport::Udp, &trace(&[Some(2_000)])).is_some());
+    assert!(chosen(Use::Rehearsal, Transport::UDP, &trace(&[Some(2_000)])).is_some());
 }

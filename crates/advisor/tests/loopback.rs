@@ -36,7 +36,7 @@ fn probed(transports: &[Transport]) -> Probed {
 
 #[test]
 fn a_reflector_is_measured_within_the_budget_and_advice_comes_of_it() {
-    let probed = probed(&[Transport::Udp, Transport::Tcp]);
+    let probed = probed(&[Transport::UDP, Transport::TCP]);
     assert!(probed.took <= BUDGET + BUDGET / 10, "{}", probed.took);
     assert_eq!(probed.findings.failed().collect::<Vec<_>>(), []);
     let advice = advise("127.0.0.1", &probed).expect("both transports work here");

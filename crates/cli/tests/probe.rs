@@ -41,7 +41,7 @@ fn every_command_that_can_be_recommended_is_one_that_there_is() {
     let music = |sample_bytes| Blocks { sample_rate: 96_000, frames: 64, channels: 8, sample_bytes };
     let formats = [music(2), music(3), music(4), Blocks::telephone(160)];
     for purpose in Use::ALL {
-        for transport in Transport::ALL {
+        for transport in Transport::all() {
             for (blocks, protection) in
                 formats.iter().flat_map(|blocks| PROTECTIONS.map(|protection| (*blocks, protection)))
             {

@@ -52,4 +52,4 @@ pub use problem::{Problem, Problems, enumerate, nearest, suggestion};
 pub use reference::{reference, reference_of};
 pub use searchable::Searchable;
 pub use setting::Setting;
-pub use transport::{TRANSPORTS, Transport};
+pub use transport::{TRANSPORTS, Transport, transports, transports_of};

@@ -1,64 +1,12 @@
 //! A transport is one entry of the registry: one that no crate knows is read from a file, checked, simulated and described
-//! in the reference.
+//! in the references. That it has a place in the advice is a test of the crate `advisor`.
 
 mod support;
 
-use std::sync::Arc;
-
 use support::{flow, simulate};
-use trunkline_core::Bytes;
-use trunkline_core::schema::{Default as Preset, Kind, Parameter};
-use trunkline_experiment::{Experiment, TRANSPORTS, reference, reference_of};
-use trunkline_transport::kind::{
-    Conflict, FlowNeeds, MessageSize, Packet, Pair, Place, TransportKind, TransportOptions,
-};
-use trunkline_transport::udp::{self, UdpConfig, UdpEndpoint};
-use trunkline_transport::{Features, features};
-
-/// UDP with a send buffer, under another name.
-static PIGEON: TransportKind = TransportKind {
-    name: "pigeon",
-    doc: "IP over avian carriers (RFC 1149).",
-    parameters: &[Parameter {
-        name: "payload",
-        kind: Kind::Bytes { min: Bytes(1), max: Bytes(256) },
-        default: Preset::Text("200 B"),
-        doc: "The largest message that a pigeon carries.",
-    }],
-    features: &FEATURES,
-    max_message: 1000,
-    options: |values| Arc::new(Pigeon { payload: values.bytes("payload") }),
-};
-
-static FEATURES: Features = Features { name: "pigeon", multicast: false, ..features::UDP };
-
-#[derive(Debug)]
-struct Pigeon {
-    payload: Bytes,
-}
-
-impl TransportOptions for Pigeon {
-    fn features(&self) -> &'static Features {
-        &FEATURES
-    }
-
-    fn check_use(&self, flow: &FlowNeeds<'_>) -> Vec<Conflict> {
-        let message = "a pigeon does not return; omit `reflect`";
-        if flow.reflect { vec![Conflict::new("payload", message)] } else { Vec::new() }
-    }
-
-    fn packet(&self, message: &MessageSize<'_>) -> Packet {
-        match message.whole > self.payload.count() {
-            true => Packet::TooLarge { message: "too heavy".to_owned(), key: Some("payload") },
-            false => Packet::of_message(message, udp::IPV4_HEADER_LENGTH + udp::UDP_HEADER_LENGTH, ""),
-        }
-    }
-
-    fn pair(&self, place: &Place<'_>) -> Result<Pair, String> {
-        let end = |local, peer| Ok::<_, String>(UdpEndpoint::new(local, peer, UdpConfig::default()));
-        Pair::of(place, end(place.near, place.far), end(place.far, place.near))
-    }
-}
+use trunkline_experiment::{Experiment, TRANSPORTS, reference, reference_of, transports, transports_of};
+use trunkline_testkit::pigeon::PIGEON;
+use trunkline_transport::kind::TransportKind;
 
 static WITH_PIGEONS: &[&TransportKind] = &[TRANSPORTS[0], &PIGEON];
 
@@ -105,5 +53,14 @@ fn a_registered_transport_is_in_the_reference() {
     let page = reference_of(WITH_PIGEONS);
     for words in [PIGEON.name, PIGEON.doc, PIGEON.parameters[0].doc] {
         assert!(page.contains(words) && !reference().contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_registered_transport_and_its_modes_are_in_the_table_of_features() {
+    let page = transports_of(WITH_PIGEONS);
+    for row in ["| `udp` | yes |", "| `pigeon` | yes |", "| `pigeon`, `payload = \"1 B\"` | yes |"] {
+        assert!(page.contains(row), "{row} is missing in {page}");
+        assert_eq!(transports().contains(row), !row.contains("pigeon"), "{row}");
     }
 }

@@ -12,6 +12,7 @@ pub mod kills;
 pub mod middle;
 pub mod mutation;
 pub mod pair;
+pub mod pigeon;
 #[cfg(target_os = "linux")]
 pub mod postgres;
 pub mod programs;

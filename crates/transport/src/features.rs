@@ -1,6 +1,7 @@
 //! What each transport promises, whoever implements it: the feature table of Schiavoni and Queiroz (2013, Table 1).
 
 use crate::conversation::Features;
+use crate::kind::TransportKind;
 
 /// UDP (RFC 768).
 pub const UDP: Features = Features {
@@ -230,36 +231,17 @@ pub const FEATURES: [Column; 11] = [
 /// A row of the table: a transport, or one of its modes that promises something else.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The option of an experiment file that chooses the mode; empty for the transport as it is without options.
+    /// The option of an experiment file that selects the mode; empty for the transport without options.
     pub mode: &'static str,
-    /// What it promises.
+    /// Its promises.
     pub features: &'static Features,
 }
 
-/// All of them.
-pub const TABLE: &[Row] = &[
-    Row { mode: "", features: &UDP },
-    Row { mode: "", features: &UDP_LITE },
-    Row { mode: "checksum-coverage = \"8 B\"", features: &UDP_LITE_PARTIAL },
-    Row { mode: "", features: &TCP },
-    Row { mode: "", features: &MPTCP },
-    Row { mode: "", features: &URP },
-    Row { mode: "", features: &DCCP },
-    Row { mode: "checksum-coverage = \"8 B\"", features: &DCCP_PARTIAL },
-    Row { mode: "", features: &XTP },
-    Row { mode: "service = \"datagram\"", features: &XTP_DATAGRAM },
-    Row { mode: "service = \"acknowledged-datagram\"", features: &XTP_ACKNOWLEDGED_DATAGRAM },
-    Row { mode: "service = \"transaction\"", features: &XTP_TRANSACTION },
-    Row { mode: "service = \"multicast\"", features: &XTP_MULTICAST },
-    Row { mode: "service = \"reliable-multicast\"", features: &XTP_RELIABLE_MULTICAST },
-    Row { mode: "error-control = \"none\"", features: &XTP_UNREPAIRED },
-    Row { mode: "flow-control = \"none\"", features: &XTP_UNHINDERED },
-    Row { mode: "checksum = false", features: &XTP_UNCHECKED },
-    Row { mode: "", features: &RTP },
-    Row { mode: "", features: &SCTP },
-    Row { mode: "ordered = false", features: &SCTP_UNORDERED },
-    Row { mode: "retransmissions = 0", features: &SCTP_PARTIAL },
-    Row { mode: "", features: &QUIC },
-    Row { mode: "mode = \"streams\"", features: &QUIC_STREAMS },
-    Row { mode: "mode = \"datagrams\"", features: &QUIC_DATAGRAMS },
-];
+/// The table of these transports.
+pub fn table(transports: &[&'static TransportKind]) -> Vec<Row> {
+    let rows = |kind: &&'static TransportKind| {
+        let modes = kind.modes.iter().map(|mode| Row { mode: mode.option, features: mode.features });
+        core::iter::once(Row { mode: "", features: kind.features }).chain(modes)
+    };
+    transports.iter().flat_map(rows).collect()
+}

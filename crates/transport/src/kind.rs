@@ -31,11 +31,41 @@ pub struct TransportKind {
     pub parameters: &'static [Parameter],
     /// Promises with default options.
     pub features: &'static Features,
+    /// Modes that promise something else.
+    pub modes: &'static [FeatureMode],
+    /// Its place in the advice of `probe`; `None` if that does not measure it.
+    pub advised: Option<Advised>,
     /// The largest payload of a message in bytes, without the header of a measured message.
     pub max_message: u64,
     /// Makes its options from its values.
     pub options: fn(&Values) -> Arc<dyn TransportOptions>,
 }
+
+/// A mode of a transport that promises something else than the transport without options.
+#[derive(Clone, Copy, Debug)]
+pub struct FeatureMode {
+    /// The option of an experiment file that selects it.
+    pub option: &'static str,
+    /// Its promises.
+    pub features: &'static Features,
+}
+
+/// Facts of a transport for the advice on a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Advised {
+    /// Of two transports that do equally well, the one with the lower rank is recommended: it asks less of the hosts.
+    pub rank: u8,
+    /// Bytes of the headers of a packet that carries one message, from the IPv4 header on. Where `live` carries the protocol
+    /// over UDP, they include the UDP header.
+    pub headers: u32,
+    /// The name of the transport that networks treat like this one: its own, or a plainer one.
+    pub alike: &'static str,
+}
+
+/// Bytes of an IPv4 header, and the same with a UDP header: for [`Advised::headers`].
+pub const IPV4: u32 = 20;
+/// See [`IPV4`].
+pub const IPV4_UDP: u32 = IPV4 + 8;
 
 /// A transport with its options. Every method has a default that suits a plain transport; a kind overrides what is
 /// different.

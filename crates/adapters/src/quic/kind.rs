@@ -6,7 +6,8 @@ use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
 use trunkline_core::{Bytes, Duration};
 use trunkline_transport::framing::MAX_PAYLOAD;
 use trunkline_transport::kind::{
-    Conflict, FlowNeeds, MessageSize, Packet, Pair, Place, TransportKind, TransportOptions, WHOLE, smaller,
+    Advised, Conflict, FeatureMode, FlowNeeds, IPV4_UDP, MessageSize, Packet, Pair, Place, TransportKind,
+    TransportOptions, WHOLE, smaller,
 };
 use trunkline_transport::{Features, features};
 
@@ -76,6 +77,12 @@ pub const KIND: TransportKind = TransportKind {
         },
     ],
     features: &features::QUIC,
+    modes: &[
+        FeatureMode { option: "mode = \"streams\"", features: &features::QUIC_STREAMS },
+        FeatureMode { option: "mode = \"datagrams\"", features: &features::QUIC_DATAGRAMS },
+    ],
+    // Short header with an 8-byte connection ID, a STREAM frame, and the tag of the cipher (RFC 9000, RFC 9001).
+    advised: Some(Advised { rank: 6, headers: IPV4_UDP + 11 + 8 + 16, alike: "quic" }),
     max_message: MAX_PAYLOAD as u64,
     options: |values| {
         Arc::new(Quic {

@@ -39,7 +39,7 @@ impl Transfers {
         let run = |role: Role, carry: fn(Session, &Deadline) -> Rate| {
             let (server, client, end) = (server.to_owned(), client.clone(), end.clone());
             let work = move || {
-                let request = request(Transport::Tcp, role, Marking::BestEffort);
+                let request = request(Transport::TCP, role, Marking::BestEffort);
                 let session = client.connect(&server, request).map_err(|error| error.to_string())?;
                 Ok(carry(session, &end))
             };

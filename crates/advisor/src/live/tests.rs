@@ -11,7 +11,7 @@ fn step(until: Time) -> Step {
     let blocks = Blocks { sample_rate: 48_000, frames: 128, channels: 1, sample_bytes: 2 };
     Step {
         configuration: Configuration {
-            transport: Transport::Udp,
+            transport: Transport::UDP,
             blocks,
             load: Load::Idle,
             marking: Marking::Expedited,

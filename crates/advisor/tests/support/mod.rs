@@ -62,6 +62,11 @@ impl Prober for Simulated {
     }
 }
 
+/// The transport of this name.
+pub fn transport(name: &str) -> Transport {
+    name.parse().expect("it is measured")
+}
+
 /// What every test asks, but for the transports.
 pub fn question(transports: &[Transport]) -> Question {
     Question {
@@ -88,9 +93,9 @@ pub fn simulate(link: &str, step: &Step, seed: u64) -> Result<Measured, String> 
 pub fn simulated(link: &str, step: &Step, seed: u64) -> Result<(Measured, DriverOutcome), String> {
     let Configuration { transport, blocks, load, .. } = step.configuration;
     let (packets, bytes) = blocks.packets();
-    let options = match transport {
-        Transport::Mptcp => return Err("the kernel has it not".to_owned()),
-        Transport::Tcp => "{ kind = \"tcp\", nodelay = true }".to_owned(),
+    let options = match transport.name() {
+        "mptcp" => return Err("the kernel has it not".to_owned()),
+        "tcp" => "{ kind = \"tcp\", nodelay = true }".to_owned(),
         other => format!("\"{other}\""),
     };
     let bulk = |name: &str, from: &str, to: &str| {

@@ -74,7 +74,7 @@ fn question(arguments: &Probe) -> Result<Question, Failure> {
         return Err(Failure::input(format_args!("`--budget {budget}` is not between 1 s and 1 h")));
     }
     let or_all = |transports: &[Transport]| match transports {
-        [] => Transport::ALL.to_vec(),
+        [] => Transport::all(),
         some => some.to_vec(),
     };
     Ok(Question {

@@ -55,7 +55,7 @@ impl Asked {
             server: server(host, port),
             question: Question {
                 budget: Duration::from_secs_f64(budget_s),
-                transports: Transport::ALL.to_vec(),
+                transports: Transport::all(),
                 uses,
                 channels,
                 sample_rate: rate,

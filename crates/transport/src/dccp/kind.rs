@@ -10,7 +10,8 @@ use crate::conversation::Features;
 use crate::features;
 use crate::framing::HEADER_LENGTH;
 use crate::kind::{
-    Carrier, Conflict, FlowNeeds, MessageSize, Packet, Pair, Place, Sockets, TransportKind, TransportOptions,
+    Advised, Carrier, Conflict, FeatureMode, FlowNeeds, IPV4_UDP, MessageSize, Packet, Pair, Place, Sockets,
+    TransportKind, TransportOptions,
 };
 
 /// Bytes of the largest IP packet.
@@ -98,6 +99,9 @@ pub const KIND: TransportKind = TransportKind {
         },
     ],
     features: &features::DCCP,
+    modes: &[FeatureMode { option: "checksum-coverage = \"8 B\"", features: &features::DCCP_PARTIAL }],
+    // Generic header with 48-bit numbers and the acknowledgement's (RFC 4340 sections 5.1, 5.3), over UDP (RFC 6773).
+    advised: Some(Advised { rank: 2, headers: IPV4_UDP + 24, alike: "dccp" }),
     max_message: (65_535 - HEADERS - 28 - HEADER_LENGTH) as u64,
     options: |values| {
         Arc::new(Dccp {

@@ -65,6 +65,8 @@ pub const KIND: TransportKind = TransportKind {
         },
     ],
     features: &features::RTP,
+    modes: &[],
+    advised: None,
     max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
     options: |values| {
         // At most 768,000 and 255.

@@ -10,8 +10,8 @@ use crate::conversation::Features;
 use crate::features;
 use crate::framing::HEADER_LENGTH;
 use crate::kind::{
-    Carrier, Conflict, FlowNeeds, MessageSize, Packet, Pair, Place, Sockets, StreamProtocol, TransportKind,
-    TransportOptions, WHOLE, Written, smaller,
+    Advised, Carrier, Conflict, FeatureMode, FlowNeeds, IPV4_UDP, MessageSize, Packet, Pair, Place, Sockets,
+    StreamProtocol, TransportKind, TransportOptions, WHOLE, Written, smaller,
 };
 use crate::tcp::TcpOptions;
 
@@ -118,6 +118,12 @@ pub const KIND: TransportKind = TransportKind {
         },
     ],
     features: &features::SCTP,
+    modes: &[
+        FeatureMode { option: "ordered = false", features: &features::SCTP_UNORDERED },
+        FeatureMode { option: "retransmissions = 0", features: &features::SCTP_PARTIAL },
+    ],
+    // Common header and a DATA chunk (RFC 9260), over UDP (RFC 6951).
+    advised: Some(Advised { rank: 4, headers: IPV4_UDP + 12 + 16, alike: "sctp" }),
     max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
     options: |values| {
         Arc::new(Sctp {

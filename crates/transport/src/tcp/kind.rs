@@ -13,8 +13,8 @@ use crate::conversation::Features;
 use crate::features;
 use crate::framing::MAX_PAYLOAD;
 use crate::kind::{
-    Conflict, MessageSize, Packet, Pair, Place, Sockets, StreamProtocol, TransportKind, TransportOptions,
-    Written,
+    Advised, Conflict, IPV4, MessageSize, Packet, Pair, Place, Sockets, StreamProtocol, TransportKind,
+    TransportOptions, Written,
 };
 use crate::udp::IPV4_HEADER_LENGTH;
 use keys::OnSockets;
@@ -31,6 +31,9 @@ pub const KIND: TransportKind = TransportKind {
     doc: "TCP (RFC 9293), one connection per member: the kernel's in `live` and `wire`; in `sim` ours, as `profile` and the keys below it say.",
     parameters: &PARAMETERS,
     features: &features::TCP,
+    modes: &[],
+    // With time stamps (RFC 7323).
+    advised: Some(Advised { rank: 3, headers: IPV4 + 32, alike: "tcp" }),
     max_message: MAX_PAYLOAD as u64,
     options: |values| {
         let (config, given) = keys::config(values);
@@ -68,6 +71,9 @@ pub const MULTIPATH: TransportKind = TransportKind {
           back to TCP because something on the path removed MPTCP's options are counted.",
     parameters: &COMMON,
     features: &features::MPTCP,
+    modes: &[],
+    // TCP's and the data sequence signal (RFC 8684 section 3.3).
+    advised: Some(Advised { rank: 8, headers: IPV4 + 32 + 20, alike: "mptcp" }),
     max_message: MAX_PAYLOAD as u64,
     options: |values| Arc::new(Mptcp(options(values))),
 };

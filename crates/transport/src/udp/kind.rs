@@ -10,8 +10,8 @@ use crate::conversation::Features;
 use crate::features;
 use crate::framing::HEADER_LENGTH;
 use crate::kind::{
-    Carrier, Group, GroupPlace, Made, MessageSize, Packet, Pair, Place, Sockets, TransportKind,
-    TransportOptions,
+    Advised, Carrier, FeatureMode, Group, GroupPlace, IPV4_UDP, Made, MessageSize, Packet, Pair, Place,
+    Sockets, TransportKind, TransportOptions,
 };
 
 /// UDP.
@@ -35,6 +35,8 @@ pub const KIND: TransportKind = TransportKind {
         },
     ],
     features: &features::UDP,
+    modes: &[],
+    advised: Some(Advised { rank: 0, headers: IPV4_UDP, alike: "udp" }),
     max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
     options: |values| {
         Arc::new(Udp {
@@ -66,6 +68,8 @@ pub const LITE: TransportKind = TransportKind {
         },
     ],
     features: &features::UDP_LITE,
+    modes: &[FeatureMode { option: "checksum-coverage = \"8 B\"", features: &features::UDP_LITE_PARTIAL }],
+    advised: Some(Advised { rank: 1, headers: IPV4_UDP, alike: "udp" }),
     max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
     options: |values| {
         Arc::new(UdpLite {

@@ -9,7 +9,7 @@ use super::{BLOCK, TRAILER_LENGTH, UrpConfig, UrpEndpoint, WINDOW};
 use crate::conversation::Features;
 use crate::features;
 use crate::framing::MAX_PAYLOAD;
-use crate::kind::{MessageSize, Packet, Pair, Place, TransportKind, TransportOptions};
+use crate::kind::{Advised, IPV4_UDP, MessageSize, Packet, Pair, Place, TransportKind, TransportOptions};
 
 /// URP.
 pub const KIND: TransportKind = TransportKind {
@@ -52,6 +52,9 @@ pub const KIND: TransportKind = TransportKind {
         },
     ],
     features: &features::URP,
+    modes: &[],
+    // An envelope around every character frame.
+    advised: Some(Advised { rank: 7, headers: IPV4_UDP + 8, alike: "urp" }),
     max_message: MAX_PAYLOAD as u64,
     options: |values| {
         Arc::new(Urp {

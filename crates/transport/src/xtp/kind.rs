@@ -15,8 +15,8 @@ use crate::conversation::Features;
 use crate::features;
 use crate::framing::MAX_PAYLOAD;
 use crate::kind::{
-    Carrier, Conflict, FlowNeeds, Group, GroupPlace, Made, MessageSize, NONE, Packet, Pair, Place, Sockets,
-    TransportKind, TransportOptions, Written,
+    Advised, Carrier, Conflict, FeatureMode, FlowNeeds, Group, GroupPlace, IPV4_UDP, Made, MessageSize, NONE,
+    Packet, Pair, Place, Sockets, TransportKind, TransportOptions, Written,
 };
 
 /// Bytes in front of the data of XTP's FIRST packets, behind their header.
@@ -223,6 +223,24 @@ pub const KIND: TransportKind = TransportKind {
         },
     ],
     features: &features::XTP,
+    modes: &[
+        FeatureMode { option: "service = \"datagram\"", features: &features::XTP_DATAGRAM },
+        FeatureMode {
+            option: "service = \"acknowledged-datagram\"",
+            features: &features::XTP_ACKNOWLEDGED_DATAGRAM,
+        },
+        FeatureMode { option: "service = \"transaction\"", features: &features::XTP_TRANSACTION },
+        FeatureMode { option: "service = \"multicast\"", features: &features::XTP_MULTICAST },
+        FeatureMode {
+            option: "service = \"reliable-multicast\"",
+            features: &features::XTP_RELIABLE_MULTICAST,
+        },
+        FeatureMode { option: "error-control = \"none\"", features: &features::XTP_UNREPAIRED },
+        FeatureMode { option: "flow-control = \"none\"", features: &features::XTP_UNHINDERED },
+        FeatureMode { option: "checksum = false", features: &features::XTP_UNCHECKED },
+    ],
+    // The fixed header of XTP 4.0 and the data segment's.
+    advised: Some(Advised { rank: 5, headers: IPV4_UDP + 40, alike: "xtp" }),
     max_message: MAX_PAYLOAD as u64,
     options: |values| {
         let service = match values.text("service").as_str() {
