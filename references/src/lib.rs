@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// If something of it cannot be written as JSON, which is a defect.
 pub fn files() -> Result<Vec<(&'static str, String)>, String> {
     let schema =
-        serde_json::to_string_pretty(&trunkline_experiment::json_schema()).map_err(|e| e.to_string())? + "\n";
+        serde_json::to_string_pretty(&trunkline_editor::json_schema()).map_err(|e| e.to_string())? + "\n";
     let outputs =
         serde_json::to_string_pretty(&trunkline::json::schema()?).map_err(|e| e.to_string())? + "\n";
     let api = trunkline_server::openapi().to_pretty_json().map_err(|e| e.to_string())? + "\n";

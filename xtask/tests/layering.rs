@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["adapters", "traffic"],
     &["experiment"],
     &["flows"],
-    &["peer", "io"],
+    &["editor", "peer", "io"],
     &["simulator", "live", "wire", "sound", "control"],
     &["calls", "agent", "store"],
     &["runner"],
@@ -24,6 +24,9 @@ const LAYERS: &[&[&str]] = &[
 
 const PURE: &[&str] =
     &["core", "network", "transport", "traffic", "audio", "metrics", "adapters", "experiment", "flows"];
+
+/// What describes an API is for the crates above the pure ones.
+const FOR_FACES: &[&str] = &["utoipa", "clap", "axum"];
 
 /// Packages that do IO, threads or global randomness, which no pure crate may reach through normal dependencies.
 const FORBIDDEN: &[&str] = &[
@@ -116,7 +119,8 @@ fn pure_crates_reach_no_io() {
         }
         for id in seen {
             let name = metadata[id].name.as_str();
-            assert!(!FORBIDDEN.contains(&name), "{} is pure but reaches {name}", package.name);
+            let forbidden = FORBIDDEN.iter().chain(FOR_FACES).any(|other| *other == name);
+            assert!(!forbidden, "{} is pure but reaches {name}", package.name);
         }
     }
 }

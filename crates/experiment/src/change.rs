@@ -26,7 +26,7 @@ impl Experiment {
         keys: &[(String, String)],
         files: &dyn Files,
     ) -> Result<Scenario, String> {
-        let (schema, shelf) = (Schema::new(), Shelf::new(files));
+        let (schema, shelf) = (Schema::default(), Shelf::new(files));
         let unreadable = |_| "the experiment's text cannot be read".to_owned();
         let mut root = tree::parse(&self.text).map_err(unreadable)?;
         let table = root.table().cloned().unwrap_or_default();

@@ -14,9 +14,7 @@ mod cut;
 pub mod edit;
 mod experiment;
 mod files;
-pub mod form;
 mod fuzz;
-mod json_schema;
 mod limits;
 mod link_profile;
 pub mod model;
@@ -26,7 +24,7 @@ mod quantity;
 mod range;
 mod read;
 mod reference;
-mod schema;
+pub mod schema;
 mod searchable;
 mod setting;
 mod singles;
@@ -39,10 +37,8 @@ mod tree;
 pub use bounds::Bounds;
 pub use change::LinkChange;
 pub use files::{Files, FilesError, NamedFiles};
-pub use form::form_schema;
 #[doc(hidden)]
 pub use fuzz::fuzz_parse;
-pub use json_schema::json_schema;
 pub use limits::Grain;
 pub use model::{
     Answer, Axis, Direction, Ends, Experiment, Figure, Flow, Framing, Host, Impairments, Limit, Link, Loss,

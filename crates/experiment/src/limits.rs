@@ -24,10 +24,11 @@ pub use grain::Grain;
 
 /// A figure that a limit can name.
 #[derive(Clone, Copy)]
-pub(crate) struct Limited {
-    pub(crate) figure: &'static FigureKind,
+pub struct Limited {
+    /// The figure.
+    pub figure: &'static FigureKind,
     /// Its name behind that of what has it.
-    pub(crate) limit: LimitKey,
+    pub limit: LimitKey,
 }
 
 fn limited(
@@ -37,22 +38,22 @@ fn limited(
 }
 
 /// Every figure of a flow that a limit can name.
-pub(crate) fn of_flows() -> impl Iterator<Item = Limited> + Clone {
+pub fn of_flows() -> impl Iterator<Item = Limited> + Clone {
     limited(figures::of_flows())
 }
 
 /// Those of them that each of several sinks has by itself.
-pub(crate) fn of_sinks() -> impl Iterator<Item = Limited> + Clone {
+pub fn of_sinks() -> impl Iterator<Item = Limited> + Clone {
     of_flows().filter(|known| known.figure.is_of_sinks())
 }
 
 /// Every figure of a bundle as a whole that a limit can name.
-pub(crate) fn of_bundles() -> impl Iterator<Item = Limited> + Clone {
+pub fn of_bundles() -> impl Iterator<Item = Limited> + Clone {
     limited(figures::of_bundles().filter(|figure| figure.is_of_bundles()))
 }
 
 /// The same of a bundle's connections over one transport. Each is taken of every connection first.
-pub(crate) fn of_connections() -> impl Iterator<Item = Limited> + Clone {
+pub fn of_connections() -> impl Iterator<Item = Limited> + Clone {
     limited(figures::of_bundles().filter(|figure| figure.is_of_connections()))
 }
 

@@ -33,7 +33,10 @@ pub(crate) fn value(key: &str, node: &Node, kind: &Kind, shelf: &Shelf<'_>) -> R
 }
 
 /// Reads the text that a default is written as.
-pub(crate) fn default_value(text: &str, kind: &Kind) -> Result<Value, String> {
+///
+/// # Errors
+/// What is wrong with it, as the end of a sentence.
+pub fn default_value(text: &str, kind: &Kind) -> Result<Value, String> {
     let item = match kind {
         Kind::Integer { .. } => {
             text.parse().map(Item::Integer).map_err(|_| "is not a whole number".to_owned())
@@ -280,7 +283,7 @@ pub(crate) fn describe(kind: &Kind) -> String {
 }
 
 /// A size without rounding.
-pub(crate) fn exact(size: Bytes) -> String {
+pub fn exact(size: Bytes) -> String {
     let short = size.to_string();
     if short.parse() == Ok(size) { short } else { format!("{} B", size.count()) }
 }

@@ -6,7 +6,7 @@ use crate::sweep::{MOST_POINTS, Sweepable};
 use crate::tree::{Item, Node, Table};
 
 /// The keys of a range, with what they mean.
-pub(crate) const KEYS: &[(&str, &str)] = &[
+pub const KEYS: &[(&str, &str)] = &[
     ("from", "The first value."),
     ("to", "The last value, if the steps meet it; none is larger."),
     ("step", "How far one value is from the next: an amount."),

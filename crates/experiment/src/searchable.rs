@@ -43,7 +43,7 @@ impl Experiment {
         let root = tree::parse(&self.text).map_err(|_| "the experiment's text cannot be read".to_owned())?;
         let table = root.table().cloned().unwrap_or_default();
         let swept = self.axes.iter().map(|axis| axis.key.as_str()).chain([key]).flat_map(sweep::together);
-        let known = sweep::sweepable(&Schema::new(), &table, &swept.collect::<Vec<_>>());
+        let known = sweep::sweepable(&Schema::default(), &table, &swept.collect::<Vec<_>>());
         let together: Vec<_> =
             sweep::together(key).map(|key| sweep::find(key, &known)).collect::<Result<_, _>>()?;
         let Some((found, others)) = together.split_first() else { return Err("name a key".to_owned()) };

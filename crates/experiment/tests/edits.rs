@@ -4,7 +4,7 @@ mod common;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use trunkline_experiment::edit::{Drawing, Edit, EditError, Section, apply, drawing};
+use trunkline_experiment::edit::{Edit, EditError, Outline, Section, apply, outline};
 use trunkline_experiment::{Experiment, Files, FilesError};
 
 /// A folder with experiment files: `examples`, `papers/NAME`.
@@ -49,18 +49,18 @@ fn set(parts: &[&str], value: Value) -> Edit {
 }
 
 /// The edits that make a drawing from nothing.
-fn edits(drawing: &Drawing) -> Vec<Edit> {
+fn edits(outline: &Outline) -> Vec<Edit> {
     let named = |section: &str, name: &str, keys: &serde_json::Map<String, Value>| {
         set(&[section, name], keys.clone().into())
     };
-    let experiment = drawing.experiment.iter().map(|(key, value)| set(&[key], value.clone()));
+    let experiment = outline.experiment.iter().map(|(key, value)| set(&[key], value.clone()));
     let mut edits: Vec<Edit> = experiment.collect();
-    edits.extend(drawing.hosts.iter().map(|host| named("hosts", &host.name, &host.keys)));
-    edits.extend(drawing.links.iter().map(|link| named("link", &link.name, &link.keys)));
-    edits.extend(drawing.flows.iter().map(|flow| named("flow", &flow.name, &flow.keys)));
-    edits.extend(drawing.bundles.iter().map(|bundle| named("bundle", &bundle.name, &bundle.keys)));
-    edits.extend(drawing.sweep.iter().map(|swept| set(&["sweep", &swept.key], swept.values.clone().into())));
-    edits.extend(drawing.limits.iter().map(|limit| set(&["limits", &limit.key], limit.limit.clone().into())));
+    edits.extend(outline.hosts.iter().map(|host| named("hosts", &host.name, &host.keys)));
+    edits.extend(outline.links.iter().map(|link| named("link", &link.name, &link.keys)));
+    edits.extend(outline.flows.iter().map(|flow| named("flow", &flow.name, &flow.keys)));
+    edits.extend(outline.bundles.iter().map(|bundle| named("bundle", &bundle.name, &bundle.keys)));
+    edits.extend(outline.sweep.iter().map(|swept| set(&["sweep", &swept.key], swept.values.clone().into())));
+    edits.extend(outline.limits.iter().map(|limit| set(&["limits", &limit.key], limit.limit.clone().into())));
     edits
 }
 
@@ -78,11 +78,11 @@ fn every_file_is_drawn_and_built_again_from_its_drawing_alone() {
     let mut files = 0;
     for folder in FOLDERS.map(|folder| Folder(folder.to_owned())) {
         for (name, text) in folder.texts() {
-            let drawn = drawing(&text).expect(&name);
+            let drawn = outline(&text).expect(&name);
             let built = apply("", &edits(&drawn)).expect(&name);
-            let again = drawing(&built).expect(&name);
+            let again = outline(&built).expect(&name);
             let lines =
-                |drawing: &Drawing| format!("{drawing:#?}").lines().map(str::to_owned).collect::<Vec<_>>();
+                |outline: &Outline| format!("{outline:#?}").lines().map(str::to_owned).collect::<Vec<_>>();
             for (again, drawn) in lines(&again).into_iter().zip(lines(&drawn)) {
                 assert_eq!(again, drawn, "{name}:\n{built}");
             }
@@ -98,7 +98,7 @@ fn every_file_is_drawn_and_built_again_from_its_drawing_alone() {
 fn what_is_set_to_what_it_is_stays_as_it_is_written() {
     for folder in FOLDERS.map(|folder| Folder(folder.to_owned())) {
         for (name, text) in folder.texts() {
-            let drawn = drawing(&text).expect(&name);
+            let drawn = outline(&text).expect(&name);
             assert_eq!(apply(&text, &edits(&drawn)).expect(&name), text, "{name}");
         }
     }
@@ -108,7 +108,7 @@ fn what_is_set_to_what_it_is_stays_as_it_is_written() {
 fn every_name_of_every_file_can_be_another_and_itself_again() {
     for folder in FOLDERS.map(|folder| Folder(folder.to_owned())) {
         for (name, text) in folder.texts() {
-            for (section, old) in names(&drawing(&text).expect(&name)) {
+            for (section, old) in names(&outline(&text).expect(&name)) {
                 let there = Edit::Rename { section, from: old.clone(), to: "quite-another".into() };
                 let back = Edit::Rename { section, from: "quite-another".into(), to: old.clone() };
                 let renamed = apply(&text, &[there]).expect(&name);
@@ -121,11 +121,11 @@ fn every_name_of_every_file_can_be_another_and_itself_again() {
     }
 }
 
-fn names(drawing: &Drawing) -> Vec<(Section, String)> {
-    let hosts = drawing.hosts.iter().map(|host| (Section::Hosts, host.name.clone()));
-    let links = drawing.links.iter().map(|link| (Section::Link, link.name.clone()));
-    let flows = drawing.flows.iter().map(|flow| (Section::Flow, flow.name.clone()));
-    let bundles = drawing.bundles.iter().map(|bundle| (Section::Bundle, bundle.name.clone()));
+fn names(outline: &Outline) -> Vec<(Section, String)> {
+    let hosts = outline.hosts.iter().map(|host| (Section::Hosts, host.name.clone()));
+    let links = outline.links.iter().map(|link| (Section::Link, link.name.clone()));
+    let flows = outline.flows.iter().map(|flow| (Section::Flow, flow.name.clone()));
+    let bundles = outline.bundles.iter().map(|bundle| (Section::Bundle, bundle.name.clone()));
     hosts.chain(links).chain(flows).chain(bundles).collect()
 }
 
@@ -135,12 +135,12 @@ fn comments(text: &str) -> Vec<&str> {
 }
 
 /// The value at the end of a way, as the drawing has it.
-fn read(drawing: &Drawing, path: &[String]) -> Option<Value> {
+fn read(outline: &Outline, path: &[String]) -> Option<Value> {
     let tables = match path.first()?.as_str() {
-        "hosts" => &drawing.hosts.iter().find(|host| host.name == path[1])?.keys,
-        "link" => &drawing.links.iter().find(|link| link.name == path[1])?.keys,
-        "flow" => &drawing.flows.iter().find(|flow| flow.name == path[1])?.keys,
-        _ => return drawing.experiment.get(path.first()?).cloned(),
+        "hosts" => &outline.hosts.iter().find(|host| host.name == path[1])?.keys,
+        "link" => &outline.links.iter().find(|link| link.name == path[1])?.keys,
+        "flow" => &outline.flows.iter().find(|flow| flow.name == path[1])?.keys,
+        _ => return outline.experiment.get(path.first()?).cloned(),
     };
     let rest = &path[2..];
     rest.iter().skip(1).try_fold(tables.get(rest.first()?)?.clone(), |value, part| value.get(part).cloned())
@@ -170,7 +170,7 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 fn place_in(text: &'static str) -> impl Strategy<Value = Vec<String>> {
-    let names: Vec<_> = names(&drawing(text).expect("an example"))
+    let names: Vec<_> = names(&outline(text).expect("an example"))
         .into_iter()
         .filter(|(section, _)| *section != Section::Bundle)
         .collect();
@@ -244,7 +244,7 @@ proptest! {
             prop_assert!(path.len() > 1, "{edited:?}");
             return Ok(());
         };
-        prop_assert_eq!(read(&drawing(&edited).expect("TOML"), &path), Some(value));
+        prop_assert_eq!(read(&outline(&edited).expect("TOML"), &path), Some(value));
         // A value may hold a `#` itself; those of the file are all there, in their order.
         let mut after = comments(&edited).into_iter();
         for comment in comments(text) {
@@ -254,13 +254,13 @@ proptest! {
 
     #[test]
     fn what_is_set_and_removed_leaves_the_file_as_it_was((text, path) in text_and_place(), value in value()) {
-        let before = drawing(text).expect("TOML");
+        let before = outline(text).expect("TOML");
         let top = path[..path.len().min(3)].to_vec();
         prop_assume!(read(&before, &top).is_none() && path.len() != 2);
         let Ok(edited) = apply(text, &[Edit::Set { path, value }]) else { return Ok(()) };
         // A table with an empty table within may be a word; what was made goes as a whole.
         let back = apply(&edited, &[Edit::Remove { path: top }]).expect("it is there");
-        let after = drawing(&back).expect("TOML");
+        let after = outline(&back).expect("TOML");
         prop_assert_eq!(&after.flows, &before.flows);
         prop_assert_eq!(&after.links, &before.links);
         prop_assert_eq!(comments(&back), comments(text));
@@ -268,9 +268,9 @@ proptest! {
 
     #[test]
     fn no_text_and_no_edit_makes_it_panic(text in scraps(), edits in prop::collection::vec(edit(), 1..6)) {
-        let was_toml = drawing(&text).is_ok();
+        let was_toml = outline(&text).is_ok();
         match apply(&text, &edits) {
-            Ok(edited) => prop_assert!(drawing(&edited).is_ok()),
+            Ok(edited) => prop_assert!(outline(&edited).is_ok()),
             // What can be read can be read after every edit, too.
             Err(EditError::NotToml(problems)) => prop_assert!(!was_toml, "{problems}"),
             // No shape of a table is such that an edit does not know where to go.
@@ -280,7 +280,7 @@ proptest! {
 
     #[test]
     fn neither_does_any_other_text(text in "\\PC{0,60}", edits in prop::collection::vec(edit(), 1..3)) {
-        let _ = drawing(&text);
+        let _ = outline(&text);
         let _ = apply(&text, &edits);
     }
 

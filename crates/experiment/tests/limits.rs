@@ -4,7 +4,7 @@ mod common;
 
 use common::Beside;
 use trunkline_core::{Duration, Rate, Ratio};
-use trunkline_experiment::{Experiment, Figure, Limit, Operator, Subject, json_schema};
+use trunkline_experiment::{Experiment, Figure, Limit, Operator, Subject};
 use trunkline_metrics::figures;
 use trunkline_metrics::{
     BundleSummary, ClassSummary, Counts, DelaySummary, FlowSummary, Margin, MarginSummary, QualitySummary,
@@ -284,7 +284,7 @@ fn they_are_stored_as_they_were_before_bundles_had_any() {
 
 #[test]
 fn the_schema_for_editors_knows_them() {
-    let schema = json_schema();
+    let schema = trunkline_editor::json_schema();
     let keys = schema["properties"]["limits"]["patternProperties"].as_object().unwrap();
     let pattern = keys.keys().next().unwrap();
     for part in ["bundle\\.", "latency\\.p999\\.max", "throughput\\.network"] {

@@ -3,7 +3,7 @@
 use trunkline_core::Bytes;
 use trunkline_core::schema::{Limit, Value};
 use trunkline_experiment::Experiment;
-use trunkline_experiment::edit::drawing;
+use trunkline_experiment::edit::outline;
 
 const FILE: &str = r#"name = "ranges"
 duration = "1 s"
@@ -195,10 +195,10 @@ fn a_drawing_has_the_range_and_its_values() {
     let text = format!(
         "{FILE}\"link.trunk.delay\" = {{ from = \"10 ms\", to = \"30 ms\", step = \"10 ms\" }}\n\"flow.voice.count\" = [1, 2]\n"
     );
-    let axes = drawing(&text).unwrap().sweep;
+    let axes = outline(&text).unwrap().sweep;
     assert_eq!(axes[0].values, ["10 ms", "20 ms", "30 ms"]);
     assert_eq!(axes[0].range.as_ref().map(|range| range["step"].clone()), Some("10 ms".into()));
     assert_eq!((axes[1].values.len(), axes[1].range.as_ref()), (2, None));
-    let odd = drawing("[sweep]\n\"a.b\" = { from = 1, to = 2, step = 1 }\n").unwrap().sweep;
+    let odd = outline("[sweep]\n\"a.b\" = { from = 1, to = 2, step = 1 }\n").unwrap().sweep;
     assert!(odd[0].values.is_empty() && odd[0].range.is_some());
 }

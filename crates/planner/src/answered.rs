@@ -1,7 +1,7 @@
 //! The answer in the file.
 
 use serde_json::Value;
-use trunkline_experiment::edit::{Edit, EditError, apply, drawing};
+use trunkline_experiment::edit::{Edit, EditError, apply, outline};
 
 use crate::plan::Plan;
 use crate::run::{Answer, Found};
@@ -29,7 +29,7 @@ fn best(goal: Goal, answers: &[Answer]) -> Option<(&Answer, u64)> {
 }
 
 fn written(text: &str, plan: &Plan, answer: &Answer, kept: u64) -> Result<String, EditError> {
-    let swept = drawing(text).map_err(EditError::NotToml)?.sweep;
+    let swept = outline(text).map_err(EditError::NotToml)?.sweep;
     let literal = plan.key.literal(kept);
     // A literal of TOML that is a number or a text without escapes is one of JSON.
     let value: Value =

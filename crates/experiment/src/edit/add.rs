@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use trunkline_core::schema::{Default as Preset, Kind};
 
 use super::document::{Document, Statement};
-use super::drawing::Tree;
+use super::outline::Tree;
 use super::set::{is_dotted, segments};
 use super::splice::{Splice, spliced};
 use super::{EditError, Editor, Section, names, write};

@@ -1,15 +1,14 @@
-//! Text and drawing are two views of one experiment file: [`drawing()`] reads what is to be drawn from the text, and
-//! [`apply`] carries edits made in the drawing into the text, where everything that they do not concern stays as it is, to
-//! the byte: comments, order, empty lines.
+//! Edits of an experiment file: [`apply`] carries them into the text, where everything that they do not concern stays as it
+//! is, to the byte: comments, order, empty lines. [`outline()`] reads the parts that an edit can name. `--set` is such an
+//! edit, so they are part of this crate; what the page alone uses is in the crate `editor`.
 //!
 //! An edit becomes splices of the text at places that the document knows. So nothing else can change.
 
 mod add;
 mod document;
-mod drawing;
 mod list;
 mod names;
-mod places;
+mod outline;
 mod remove;
 mod rename;
 mod set;
@@ -22,18 +21,14 @@ mod tests;
 
 use core::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::problem::Problems;
 use crate::schema::Schema;
 use crate::tree;
 use document::{Document, Item, Value as Placed};
-pub(crate) use drawing::json_of;
-pub use drawing::{
-    Drawing, DrawingAxis, DrawingBundle, DrawingFlow, DrawingHost, DrawingLimit, DrawingLink, Tree, drawing,
-};
+pub(crate) use outline::json_of;
+pub use outline::{Limited, Named, Outline, Swept, Tree, outline, sinks};
 
 /// The place of a key's value in a text, as bytes: in the sweep if a value there contains `written`, otherwise in its
 /// table, or the nearest value above it.
@@ -55,8 +50,7 @@ pub(crate) fn place(text: &str, path: &[&str], written: &str) -> Range<usize> {
 }
 
 /// One change to an experiment file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Edit {
     /// Gives a key a value; makes the tables on the way there. A table as a value replaces what stood in it.
     Set {
@@ -85,11 +79,8 @@ pub enum Edit {
         /// What to add.
         section: Section,
         /// Its name; a free one is chosen without.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         /// Its keys.
-        #[serde(default)]
-        #[schema(value_type = BTreeMap<String, Value>)]
         values: Tree,
     },
     /// Says where a host stands in the drawing.
@@ -117,8 +108,7 @@ impl Edit {
 }
 
 /// What an experiment file has several of, by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// `[hosts]`
     Hosts,
@@ -218,7 +208,7 @@ impl EditError {
 /// # Ok::<(), trunkline_experiment::edit::EditError>(())
 /// ```
 pub fn apply(text: &str, edits: &[Edit]) -> Result<String, EditError> {
-    let editor = Editor { schema: Schema::new() };
+    let editor = Editor { schema: Schema::default() };
     readable(text)?;
     edits.iter().try_fold(text.to_owned(), |text, edit| {
         let edited = editor.edited(text, edit)?;

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::add::{above_comments, header_of, way_of};
 use super::document::{Document, Item, Pair, Value};
-use super::drawing::{Drawing, Tree, drawing};
+use super::outline::{Outline, Tree, outline, sinks};
 use super::set::segments;
 use super::splice::{Splice, spliced};
 use super::{EditError, Editor, Section, names};
@@ -63,20 +63,20 @@ impl Editor {
 
     /// Takes away what named something that is gone and means nothing without it.
     fn forget(&self, text: String, section: Section, name: &str) -> Result<String, EditError> {
-        let Ok(drawing) = drawing(&text) else { return Ok(text) };
-        let text = self.forget_figures(text, &drawing, section, name)?;
+        let Ok(outline) = outline(&text) else { return Ok(text) };
+        let text = self.forget_figures(text, &outline, section, name)?;
         match section {
-            Section::Hosts => self.forget_host(text, &drawing, name),
-            Section::Link => self.each(text, &drawing.flows, |editor, text, flow| {
+            Section::Hosts => self.forget_host(text, &outline, name),
+            Section::Link => self.each(text, &outline.flows, |editor, text, flow| {
                 let is_on = list(&flow.keys, "path").iter().any(|link| link.as_str() == Some(name));
                 if is_on { editor.take(&text, &way(&["flow", &flow.name, "path"])) } else { Ok(text) }
             }),
             Section::Flow => {
-                let text = self.each(text, &drawing.bundles, |editor, text, bundle| {
+                let text = self.each(text, &outline.bundles, |editor, text, bundle| {
                     let path = ["bundle", bundle.name.as_str()];
                     editor.shorten(text, &path, "flows", list(&bundle.keys, "flows"), name)
                 })?;
-                match drawing.experiment.get("until").and_then(Json::as_str) {
+                match outline.experiment.get("until").and_then(Json::as_str) {
                     Some(until) if until == name => self.take(&text, &way(&["until"])),
                     _ => Ok(text),
                 }
@@ -85,15 +85,15 @@ impl Editor {
         }
     }
 
-    fn forget_host(&self, text: String, drawing: &Drawing, name: &str) -> Result<String, EditError> {
-        let text = self.each(text, &drawing.hosts, |editor, text, host| {
+    fn forget_host(&self, text: String, outline: &Outline, name: &str) -> Result<String, EditError> {
+        let text = self.each(text, &outline.hosts, |editor, text, host| {
             let is_shared = host.keys.get(crate::schema::PROCESSOR).and_then(Json::as_str) == Some(name);
             match is_shared {
                 true => editor.take(&text, &way(&["hosts", &host.name, crate::schema::PROCESSOR])),
                 false => Ok(text),
             }
         })?;
-        let text = self.each(text, &drawing.links, |editor, text, link| {
+        let text = self.each(text, &outline.links, |editor, text, link| {
             let path = ["link", link.name.as_str()];
             let between = list(&link.keys, "between");
             if !between.iter().any(|host| host.as_str() == Some(name)) {
@@ -109,12 +109,13 @@ impl Editor {
                 false => Ok(text),
             }
         })?;
-        self.each(text, &drawing.flows, |editor, text, flow| {
+        self.each(text, &outline.flows, |editor, text, flow| {
             let path = ["flow", flow.name.as_str()];
-            if flow.from == name || flow.to == [name] {
+            let to = sinks(flow.keys.get("to"));
+            if flow.keys.get("from").and_then(Json::as_str) == Some(name) || to == [name] {
                 return editor.remove(text, &way(&path));
             }
-            match flow.to.iter().any(|sink| sink == name) {
+            match to.iter().any(|sink| sink == name) {
                 true => editor.shorten(text, &path, "to", list(&flow.keys, "to"), name),
                 false => Ok(text),
             }
@@ -125,7 +126,7 @@ impl Editor {
     fn forget_figures(
         &self,
         text: String,
-        drawing: &Drawing,
+        outline: &Outline,
         section: Section,
         name: &str,
     ) -> Result<String, EditError> {
@@ -139,8 +140,8 @@ impl Editor {
                 (Section::Flow, _) | (_, _) => false,
             }
         };
-        let swept = drawing.sweep.iter().map(|swept| ("sweep", &swept.key));
-        let all = swept.chain(drawing.limits.iter().map(|limit| ("limits", &limit.key)));
+        let swept = outline.sweep.iter().map(|swept| ("sweep", &swept.key));
+        let all = swept.chain(outline.limits.iter().map(|limit| ("limits", &limit.key)));
         let gone = all.filter(|(_, key)| key.split(',').any(is_of));
         gone.into_iter().try_fold(text, |text, (table, key)| self.take(&text, &segments([table, key])))
     }

@@ -3,8 +3,8 @@
 use serde_json::Value as Json;
 
 use super::document::{Document, Item, Pair, Value};
-use super::drawing::{Tree, json_of};
 use super::list::List;
+use super::outline::{Tree, json_of};
 use super::splice::{Splice, spliced};
 use super::{EditError, Editor, Section, shape, write};
 use crate::tree;

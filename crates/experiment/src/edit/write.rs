@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::drawing::Tree;
+use super::outline::Tree;
 use super::{EditError, Section};
 use crate::schema::distribution::DISTRIBUTIONS;
 use crate::schema::{Key, SINK, Schema, Shape};

@@ -39,7 +39,7 @@ impl Transport {
 fn read(document: &str) -> Result<Transport, Vec<Remark>> {
     let root = tree::parse(document)?;
     let table = root.table().cloned().unwrap_or_default();
-    let (schema, shelf) = (Schema::new(), Shelf::new(&()));
+    let (schema, shelf) = (Schema::default(), Shelf::new(&()));
     let mut reader = Reader { schema: &schema, shelf: &shelf, remarks: Vec::new() };
     let chosen = reader.choice(&table, &root.span, "", "transport");
     let kind = chosen.as_ref().and_then(|chosen| schema.transports.get(chosen.index));

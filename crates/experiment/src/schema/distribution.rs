@@ -3,16 +3,18 @@
 use trunkline_core::schema::Kind;
 
 /// A distribution: `{ kind = "exponential", mean = "10 ms" }`.
-pub(crate) struct DistributionKind {
-    pub(crate) name: &'static str,
-    pub(crate) doc: &'static str,
+pub struct DistributionKind {
+    /// Its `kind`.
+    pub name: &'static str,
+    /// Its documentation.
+    pub doc: &'static str,
     /// Name, type and meaning of its keys; all must be given.
-    pub(crate) parts: &'static [(&'static str, Part, &'static str)],
+    pub parts: &'static [(&'static str, Part, &'static str)],
 }
 
 /// What a key of a distribution takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     /// A value of the parameter's own kind.
     Value,
     /// A share.
@@ -24,7 +26,7 @@ pub(crate) enum Part {
 }
 
 /// Every distribution that a file can name. A plain value is a constant.
-pub(crate) const DISTRIBUTIONS: &[DistributionKind] = &[
+pub const DISTRIBUTIONS: &[DistributionKind] = &[
     DistributionKind {
         name: "constant",
         doc: "Always the same; a plain value says the same.",
@@ -88,7 +90,7 @@ pub(crate) const DISTRIBUTIONS: &[DistributionKind] = &[
 
 impl Part {
     /// The kind of value that it is, of a parameter of this kind.
-    pub(crate) fn kind(self, of: Kind) -> Kind {
+    pub fn kind(self, of: Kind) -> Kind {
         match self {
             Part::Value => of,
             Part::Probability => Kind::Ratio,

@@ -14,36 +14,45 @@ use trunkline_transport::kind::TransportKind;
 
 use crate::transport::TRANSPORTS;
 
+pub use crate::limits::{Limited, of_bundles, of_connections, of_flows, of_sinks};
+pub use crate::quantity::{default_value, exact};
+pub use crate::range::KEYS as RANGE_KEYS;
+pub use distribution::{DISTRIBUTIONS, DistributionKind, Part};
+
 /// Everything that a file may say.
-pub(crate) struct Schema {
+pub struct Schema {
     /// Keys before the first table.
-    pub(crate) experiment: Vec<Key>,
+    pub experiment: Vec<Key>,
     /// Keys of `[hosts.NAME]`: the profile, and the parameters that a profile may hold too.
-    pub(crate) host: Vec<Key>,
+    pub host: Vec<Key>,
     /// Keys of `[link.NAME]` that belong to the link as a whole.
-    pub(crate) link: Vec<Key>,
+    pub link: Vec<Key>,
     /// Keys of `[link.NAME]` that belong to the medium as a whole, by medium.
-    pub(crate) shared: Vec<Vec<Key>>,
+    pub shared: Vec<Vec<Key>>,
     /// Keys of one direction of a link or of one station, by medium; also allowed in `[link.NAME]`, for all of them.
-    pub(crate) direction: Vec<Vec<Key>>,
+    pub direction: Vec<Vec<Key>>,
     /// Keys of `[flow.NAME]`.
-    pub(crate) flow: Vec<Key>,
+    pub flow: Vec<Key>,
     /// Keys of `[bundle.NAME]`.
-    pub(crate) bundle: Vec<Key>,
+    pub bundle: Vec<Key>,
     /// The transports.
-    pub(crate) transports: &'static [&'static TransportKind],
+    pub transports: &'static [&'static TransportKind],
 }
 
 /// One key of a table.
-pub(crate) struct Key {
-    pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
-    pub(crate) default: Preset,
-    pub(crate) doc: &'static str,
+pub struct Key {
+    /// As written.
+    pub name: &'static str,
+    /// What its value looks like.
+    pub shape: Shape,
+    /// The value without it.
+    pub default: Preset,
+    /// Its documentation.
+    pub doc: &'static str,
 }
 
 /// What stands behind a key.
-pub(crate) enum Shape {
+pub enum Shape {
     /// One value.
     Plain(Kind),
     /// A word, or a table with `kind` and that kind's keys.
@@ -71,22 +80,27 @@ pub(crate) enum Shape {
 }
 
 /// Several kinds of a thing, each with its own keys.
-pub(crate) struct OneOf {
-    pub(crate) alternatives: Vec<Alternative>,
+pub struct OneOf {
+    /// The kinds.
+    pub alternatives: Vec<Alternative>,
     /// The alternative whose first key a plain share stands for.
-    pub(crate) plain_share: Option<usize>,
+    pub plain_share: Option<usize>,
 }
 
 /// One kind.
-pub(crate) struct Alternative {
-    pub(crate) name: &'static str,
-    pub(crate) aliases: &'static [&'static str],
-    pub(crate) doc: &'static str,
-    pub(crate) parameters: &'static [Parameter],
+pub struct Alternative {
+    /// Its `kind`.
+    pub name: &'static str,
+    /// Other words for it.
+    pub aliases: &'static [&'static str],
+    /// Its documentation.
+    pub doc: &'static str,
+    /// Its keys beside `kind`.
+    pub parameters: &'static [Parameter],
 }
 
 /// The tables of a file beside the keys before the first one: name and meaning.
-pub(crate) const SECTIONS: &[(&str, &str)] = &[
+pub const SECTIONS: &[(&str, &str)] = &[
     (
         "hosts",
         "The hosts by name, each a table: `ottawa = {}`, or `[hosts.ottawa]` with keys. The keys give the \
@@ -156,7 +170,7 @@ const SINKS_DOC: &str = "Host of the sinks, or of the reflector; or a list of ho
                          }`.";
 
 /// Keys of one sink, beside its `host`.
-pub(crate) const SINK: &[Parameter] = &[
+pub const SINK: &[Parameter] = &[
     Parameter {
         name: "join",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
@@ -193,10 +207,10 @@ pub(crate) const PROCESSOR: &str = "processor";
 pub(crate) const AGENT: &str = "agent";
 
 /// The key of a host's place in the drawing.
-pub(crate) const POSITION: &str = "position";
+pub const POSITION: &str = "position";
 
 /// How far from its origin anything stands in the drawing.
-pub(crate) const FARTHEST: f64 = 1e6;
+pub const FARTHEST: f64 = 1e6;
 
 /// A text in a profile of hosts that nothing reads.
 pub(crate) const PROFILE_DOC: &str = "doc";
@@ -273,14 +287,16 @@ const FLOW: &[Parameter] = &[
     },
 ];
 
-impl Schema {
-    /// Gathers the registries.
-    pub(crate) fn new() -> Schema {
+/// With the transports of this version.
+impl Default for Schema {
+    fn default() -> Schema {
         Schema::with(TRANSPORTS)
     }
+}
 
-    /// The same with other transports.
-    pub(crate) fn with(transports: &'static [&'static TransportKind]) -> Schema {
+impl Schema {
+    /// Gathers the registries, with these transports.
+    pub fn with(transports: &'static [&'static TransportKind]) -> Schema {
         let mut flow = vec![
             Key::new("from", Shape::Host, Preset::Required, "Host of the sources."),
             Key::new("to", Shape::Sinks, Preset::Required, SINKS_DOC),
@@ -512,7 +528,7 @@ impl OneOf {
     }
 
     /// Every word that names one.
-    pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> {
+    pub fn words(&self) -> impl Iterator<Item = &'static str> {
         self.alternatives.iter().flat_map(|a| core::iter::once(a.name).chain(a.aliases.iter().copied()))
     }
 }
@@ -554,7 +570,7 @@ mod tests {
 
     #[test]
     fn every_default_is_of_its_kind_and_in_its_range() {
-        let defaults = defaults(&Schema::new());
+        let defaults = defaults(&Schema::default());
         assert!(defaults.len() > 10, "{}", defaults.len());
         for (name, kind, text) in defaults {
             assert!(default_value(text, &kind).is_ok(), "`{name}`: {text}: {:?}", default_value(text, &kind));
@@ -563,7 +579,7 @@ mod tests {
 
     #[test]
     fn no_word_names_two_kinds_and_no_key_stands_twice() {
-        let schema = Schema::new();
+        let schema = Schema::default();
         for (shared, direction) in schema.shared.iter().zip(&schema.direction) {
             let mut names: Vec<&str> =
                 schema.link.iter().chain(shared).chain(direction).map(|key| key.name).collect();
@@ -577,4 +593,18 @@ mod tests {
             assert!(words.windows(2).all(|pair| pair[0] != pair[1]), "{words:?}");
         }
     }
+}
+
+/// Reads a value as the check of a file does: `literal` is TOML, such as `"10 ms"` in quotation marks. For tests of forms.
+///
+/// # Errors
+/// The sentence for the user.
+#[doc(hidden)]
+pub fn accepts(key: &str, kind: &Kind, literal: &str) -> Result<(), String> {
+    let told = |remarks: Vec<crate::problem::Remark>| -> String {
+        remarks.into_iter().map(|remark| remark.message).collect()
+    };
+    let root = crate::tree::parse(&format!("v = {literal}")).map_err(told)?;
+    let node = root.table().and_then(|table| table.node("v")).ok_or("no value")?;
+    crate::quantity::value(key, node, kind, &crate::files::Shelf::new(&())).map(drop).map_err(told)
 }

@@ -1,7 +1,7 @@
 //! An experiment file as a drawing, and changes of it.
 
 use serde::{Deserialize, Serialize};
-use trunkline_experiment::edit::{Drawing, Edit};
+use trunkline_editor::{Drawing, Edit};
 use utoipa::ToSchema;
 
 use super::Problem;

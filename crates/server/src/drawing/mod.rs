@@ -5,7 +5,7 @@ mod examples;
 
 use axum::Json;
 use axum::extract::State;
-use trunkline_experiment::edit::{self, EditError};
+use trunkline_experiment::edit::EditError;
 
 use crate::api::{ApiError, Checked, Drawn, Edited, Edits, Example, Text};
 use crate::app::Shared;
@@ -27,7 +27,7 @@ pub(crate) async fn drawing(
     Body(Text { text }): Body<Text>,
 ) -> Result<Json<Drawn>, ApiError> {
     app.blocking(move |app| {
-        let drawing = edit::drawing(&text).ok();
+        let drawing = trunkline_editor::drawing(&text).ok();
         Ok(Json(Drawn { drawing, problems: check::problems(&text, &app.files()) }))
     })
     .await
@@ -40,11 +40,11 @@ pub(crate) async fn edit(
     Body(Edits { text, edits }): Body<Edits>,
 ) -> Result<Json<Edited>, ApiError> {
     app.blocking(move |app| {
-        let text = edit::apply(&text, &edits).map_err(|error| match &error {
+        let text = trunkline_editor::apply(&text, edits).map_err(|error| match &error {
             EditError::NotToml(problems) => ApiError::problems(problems),
             _ => ApiError::input(error),
         })?;
-        let drawing = edit::drawing(&text).ok();
+        let drawing = trunkline_editor::drawing(&text).ok();
         let problems = check::problems(&text, &app.files());
         Ok(Json(Edited { text, problems, drawing }))
     })

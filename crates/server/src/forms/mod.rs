@@ -6,7 +6,7 @@ mod search;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use trunkline_experiment::form::FormSchema;
+use trunkline_editor::form::FormSchema;
 
 use crate::api::{ApiError, JobKind, JobStarted, NewPlan, NewProbe};
 use crate::app::Shared;
@@ -16,7 +16,7 @@ use crate::jobs::{Needs, NewJob};
 /// All that can be written into an experiment file.
 #[utoipa::path(get, path = "/schema", tag = "experiments", responses((status = 200, body = FormSchema)))]
 pub(crate) async fn schema() -> Result<Json<FormSchema>, ApiError> {
-    Ok(Json(trunkline_experiment::form_schema()))
+    Ok(Json(trunkline_editor::form_schema()))
 }
 
 /// Searches the largest or the smallest value of a key that keeps the limits of an experiment file.

@@ -34,7 +34,7 @@ pub(crate) const BASE: &str = "/api/v1";
     ),
     servers((url = "/api/v1")),
     components(schemas(
-        api::ErrorBody, trunkline_experiment::form::Alternative, api::Records, api::RepetitionDone, api::Warning, api::End, api::JobResult,
+        api::ErrorBody, trunkline_editor::form::Alternative, api::Records, api::RepetitionDone, api::Warning, api::End, api::JobResult,
     )),
     tags(
         (name = "experiments", description = "Experiment files: checked, drawn, changed"),

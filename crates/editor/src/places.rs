@@ -4,7 +4,7 @@
 //! apart in the drawing as they are in the network, counted in links. They come from what is linked and the order of the
 //! file alone, so that moving one host does not move the others.
 
-use super::{DrawingFlow, DrawingHost, DrawingLink};
+use crate::drawing::{DrawingFlow, DrawingHost, DrawingLink};
 
 /// How far apart the ends of a link stand, in pixels.
 const LINK: f64 = 320.0;
@@ -20,7 +20,7 @@ const MARGIN: f64 = 60.0;
 type Place = (f64, f64);
 
 /// Finds a place for every host without one.
-pub(super) fn find(hosts: &mut [DrawingHost], links: &[DrawingLink], flows: &[DrawingFlow]) {
+pub(crate) fn find(hosts: &mut [DrawingHost], links: &[DrawingLink], flows: &[DrawingFlow]) {
     if hosts.iter().all(|host| host.placed) {
         return;
     }
@@ -205,8 +205,8 @@ fn relax(part: &[usize], distances: &[Vec<f64>], places: &mut [Place]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Drawing, drawing};
     use super::*;
+    use crate::drawing::{Drawing, drawing};
 
     fn drawn_of(links: &[&[&str]]) -> Drawing {
         let mut names: Vec<&str> = links.concat();

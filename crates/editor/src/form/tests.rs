@@ -1,11 +1,8 @@
 use super::*;
-use crate::files::Shelf;
-use crate::quantity;
-use crate::tree::{self, Node};
 
 /// Every key of one value that a form offers, with the kind that reads it.
 fn all() -> Vec<(FormKey, Kind)> {
-    let schema = Schema::new();
+    let schema = Schema::default();
     let tables = [&schema.experiment, &schema.host, &schema.link, &schema.flow, &schema.bundle].into_iter();
     let mut found = Vec::new();
     for key in tables.chain(&schema.shared).chain(&schema.direction).flatten() {
@@ -25,12 +22,6 @@ fn all() -> Vec<(FormKey, Kind)> {
     found
 }
 
-/// The value of a line `v = ...`.
-fn node(literal: &str) -> Node {
-    let root = tree::parse(&format!("v = {literal}")).expect(literal);
-    root.table().and_then(|table| table.node("v")).cloned().expect(literal)
-}
-
 /// A value as a form would write it.
 fn literal(key: &FormKey, value: &str) -> String {
     match key.shape {
@@ -40,8 +31,7 @@ fn literal(key: &FormKey, value: &str) -> String {
 }
 
 fn accepts(key: &FormKey, kind: &Kind, value: &str) -> Result<(), String> {
-    let read = quantity::value(key.name, &node(&literal(key, value)), kind, &Shelf::new(&()));
-    read.map(drop).map_err(|remarks| remarks.into_iter().map(|remark| remark.message).collect())
+    schema::accepts(key.name, kind, &literal(key, value))
 }
 
 #[test]
@@ -87,7 +77,7 @@ fn what_lies_beyond_the_ends_is_refused() {
 
 #[test]
 fn every_key_of_the_schema_is_in_the_form_once() {
-    let (form, schema) = (form_schema(), Schema::new());
+    let (form, schema) = (form_schema(), Schema::default());
     let names = |keys: &[FormKey]| keys.iter().map(|key| key.name).collect::<Vec<_>>();
     let of = |keys: &[Key]| keys.iter().map(|key| key.name).collect::<Vec<_>>();
     let section = |name: &str| form.sections.iter().find(|section| section.name == name).expect(name);

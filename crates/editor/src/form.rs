@@ -4,14 +4,13 @@
 use serde::Serialize;
 use trunkline_core::schema::{Default as Preset, Kind};
 use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_experiment::schema::{
+    self, DISTRIBUTIONS, DistributionKind, FARTHEST, Key, Limited, OneOf, Part, SECTIONS, SINK, Schema,
+    Shape, exact,
+};
 use trunkline_metrics::figures::Quantity;
 use trunkline_network::medium;
 use utoipa::ToSchema;
-
-use crate::limits::{self, Limited};
-use crate::quantity::exact;
-use crate::schema::distribution::{DISTRIBUTIONS, Part};
-use crate::schema::{FARTHEST, Key, OneOf, SECTIONS, SINK, Schema, Shape};
 
 /// All that can be written into an experiment file.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
@@ -216,7 +215,7 @@ const SHARES: &[&str] = &["%"];
 
 /// The description of all that an experiment file may say, for forms.
 pub fn form_schema() -> FormSchema {
-    let schema = Schema::new();
+    let schema = Schema::default();
     let experiment = FormSection {
         name: "experiment",
         doc: "What holds for the experiment as a whole: the keys before the first table.",
@@ -264,10 +263,10 @@ fn figures() -> Vec<FormFigure> {
         };
         FormFigure { of, name: limit.key, doc: limit.doc, shape, units }
     }
-    let of_flows = limits::of_flows().map(|known| of(FigureOf::Flow, known));
-    let of_sinks = limits::of_sinks().map(|known| of(FigureOf::Sink, known));
-    let of_bundles = limits::of_bundles().map(|known| of(FigureOf::Bundle, known));
-    let of_connections = limits::of_connections().map(|known| of(FigureOf::Transport, known));
+    let of_flows = schema::of_flows().map(|known| of(FigureOf::Flow, known));
+    let of_sinks = schema::of_sinks().map(|known| of(FigureOf::Sink, known));
+    let of_bundles = schema::of_bundles().map(|known| of(FigureOf::Bundle, known));
+    let of_connections = schema::of_connections().map(|known| of(FigureOf::Transport, known));
     of_flows.chain(of_sinks).chain(of_bundles).chain(of_connections).collect()
 }
 
@@ -308,7 +307,7 @@ fn form_key(key: &Key) -> FormKey {
 }
 
 fn alternatives(one_of: &OneOf) -> Vec<Alternative> {
-    let alternative = |alternative: &crate::schema::Alternative| Alternative {
+    let alternative = |alternative: &schema::Alternative| Alternative {
         name: alternative.name,
         aliases: alternative.aliases,
         doc: alternative.doc,
@@ -382,7 +381,7 @@ fn drawn(fixed: &FormKey) -> Vec<Alternative> {
         // Its kind is the same whatever is drawn.
         part => plain(name, &part.kind(Kind::Ratio), Preset::Required, doc),
     };
-    let alternative = |kind: &crate::schema::distribution::DistributionKind| Alternative {
+    let alternative = |kind: &DistributionKind| Alternative {
         name: kind.name,
         aliases: &[],
         doc: kind.doc,

@@ -3,11 +3,10 @@
 use serde_json::{Map, Value, json};
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 
-use crate::limits::{self, Limited};
-use crate::quantity::default_value;
-use crate::range;
-use crate::schema::distribution::{DISTRIBUTIONS, Part};
-use crate::schema::{Alternative, FARTHEST, Key, OneOf, SECTIONS, SINK, Schema, Shape};
+use trunkline_experiment::schema::{
+    self, Alternative, DISTRIBUTIONS, FARTHEST, Key, Limited, OneOf, Part, RANGE_KEYS, SECTIONS, SINK,
+    Schema, Shape, default_value,
+};
 
 const NAME: &str = "^[A-Za-z0-9_-]+$";
 const DURATION: &str = "(ns|us|µs|μs|ms|s|min|h)";
@@ -15,9 +14,9 @@ const SIZE: &str = "(B|[kK]B|MB|GB|KiB|MiB|GiB)";
 const NUMBER: &str = r"^\s*\+?[0-9._]+([eE][+-]?[0-9]+)?\s*";
 
 /// The JSON Schema (draft 2020-12) of an experiment file. What it allows may still be refused by
-/// [`Experiment::parse`](crate::Experiment::parse), which knows more: which hosts there are, what fits together.
+/// [`Experiment::parse`](trunkline_experiment::Experiment::parse), which knows more: which hosts there are, what fits together.
 pub fn json_schema() -> Value {
-    let schema = Schema::new();
+    let schema = Schema::default();
     let mut sections = properties(&schema.experiment);
     for (section, doc) in SECTIONS {
         let mut value = match *section {
@@ -55,7 +54,7 @@ fn range() -> Value {
         describe(&mut value, doc);
         ((*name).to_owned(), value)
     };
-    object(range::KEYS.iter().map(key).collect(), vec![json!("from"), json!("to")])
+    object(RANGE_KEYS.iter().map(key).collect(), vec![json!("from"), json!("to")])
 }
 
 /// What stands in several places: keys of several kinds, the directions of a link, distributions.
@@ -271,8 +270,8 @@ fn distribution(fixed: Value) -> Value {
 }
 
 fn limits() -> Value {
-    let (of_flows, of_sinks) = (figures(limits::of_flows()), figures(limits::of_sinks()));
-    let (of_bundles, of_classes) = (figures(limits::of_bundles()), figures(limits::of_connections()));
+    let (of_flows, of_sinks) = (figures(schema::of_flows()), figures(schema::of_sinks()));
+    let (of_bundles, of_classes) = (figures(schema::of_bundles()), figures(schema::of_connections()));
     let name = "[A-Za-z0-9_-]+";
     let flow = format!("flow\\.{name}\\.((each\\.)?({of_flows})|sink\\.{name}\\.({of_sinks}))");
     let bundle = format!("bundle\\.{name}\\.(({of_bundles})|{name}\\.({of_classes}))");

@@ -1,0 +1,240 @@
+//! What is to be drawn of an experiment file.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trunkline_core::schema::Default as Preset;
+use trunkline_experiment::Problems;
+use trunkline_experiment::edit::{Named, Tree, outline, sinks};
+use trunkline_experiment::schema::{POSITION, Schema, Shape};
+use utoipa::ToSchema;
+
+use crate::places;
+
+/// An experiment file as it is drawn. Names that lead nowhere are kept: what they lack is told by the check.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Drawing {
+    /// The experiment's name; empty without one.
+    pub title: String,
+    /// In the order of the file, as everything below.
+    pub hosts: Vec<DrawingHost>,
+    /// Links and media.
+    pub links: Vec<DrawingLink>,
+    /// Flows.
+    pub flows: Vec<DrawingFlow>,
+    /// Bundles.
+    pub bundles: Vec<DrawingBundle>,
+    /// The keys before the first table.
+    #[schema(value_type = BTreeMap<String, Value>)]
+    pub experiment: Tree,
+    /// Swept keys.
+    pub sweep: Vec<DrawingAxis>,
+    /// Limits.
+    pub limits: Vec<DrawingLimit>,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingHost {
+    /// Its name.
+    pub name: String,
+    /// To the right, in pixels of a drawing that is not scaled.
+    pub x: f64,
+    /// Downwards.
+    pub y: f64,
+    /// Whether the file says that it stands there; else the place was found from the links.
+    pub placed: bool,
+    /// How many hosts it stands for; 1 for itself.
+    pub count: u64,
+    /// The agent that is this host in `live`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Its table.
+    #[schema(value_type = BTreeMap<String, Value>)]
+    pub keys: Tree,
+}
+
+/// A link between two hosts, or a medium of several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingLink {
+    /// Its name.
+    pub name: String,
+    /// Its hosts.
+    pub between: Vec<String>,
+    /// What carries the packets.
+    pub medium: String,
+    /// What is said beside it: `2 Mbit/s · 5 ms · fifo`, as far as it is written.
+    pub label: String,
+    /// Its table.
+    #[schema(value_type = BTreeMap<String, Value>)]
+    pub keys: Tree,
+}
+
+/// A flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingFlow {
+    /// Its name.
+    pub name: String,
+    /// The host of its sources; empty without one.
+    pub from: String,
+    /// The hosts of its sinks.
+    pub to: Vec<String>,
+    /// Its transport's name; empty without one.
+    pub transport: String,
+    /// Its source's name; empty without one.
+    pub source: String,
+    /// How many members it has.
+    pub count: u64,
+    /// What is said beside it: `8 × voice · udp`.
+    pub label: String,
+    /// Its table.
+    #[schema(value_type = BTreeMap<String, Value>)]
+    pub keys: Tree,
+}
+
+/// A bundle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingBundle {
+    /// Its name.
+    pub name: String,
+    /// Its flows.
+    pub flows: Vec<String>,
+    /// Its table.
+    #[schema(value_type = BTreeMap<String, Value>)]
+    pub keys: Tree,
+}
+
+/// A swept key, or several that vary together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingAxis {
+    /// `flow.voice.count`.
+    pub key: String,
+    /// Its values; one that is no list by itself. Of a range those that it stands for, as far as it can be read.
+    pub values: Vec<Value>,
+    /// The range as it is written, if it is one: `from`, `to` and a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
+    pub range: Option<Tree>,
+}
+
+/// A limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingLimit {
+    /// `flow.voice.latency.p99`.
+    pub key: String,
+    /// `< 150 ms`.
+    pub limit: String,
+}
+
+/// Reads what is to be drawn. A text that is TOML has a drawing, whether it is a valid experiment or not. The same text has
+/// the same places.
+///
+/// # Errors
+/// If it is not TOML.
+pub fn drawing(text: &str) -> Result<Drawing, Problems> {
+    let outline = outline(text)?;
+    let medium = default_medium();
+    let mut hosts: Vec<_> = outline.hosts.into_iter().map(DrawingHost::of).collect();
+    let links: Vec<_> = outline.links.into_iter().map(|link| DrawingLink::of(link, medium)).collect();
+    let flows: Vec<_> = outline.flows.into_iter().map(DrawingFlow::of).collect();
+    places::find(&mut hosts, &links, &flows);
+    let bundle = |Named { name, keys, .. }| DrawingBundle { name, flows: texts(keys.get("flows")), keys };
+    Ok(Drawing {
+        title: outline.experiment.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        hosts,
+        links,
+        flows,
+        bundles: outline.bundles.into_iter().map(bundle).collect(),
+        experiment: outline.experiment,
+        sweep: outline
+            .sweep
+            .into_iter()
+            .map(|swept| DrawingAxis { key: swept.key, values: swept.values, range: swept.range })
+            .collect(),
+        limits: outline
+            .limits
+            .into_iter()
+            .map(|limit| DrawingLimit { key: limit.key, limit: limit.limit })
+            .collect(),
+    })
+}
+
+/// The medium of a link that names none.
+fn default_medium() -> &'static str {
+    let medium = |key: &trunkline_experiment::schema::Key| match (&key.shape, key.default) {
+        (Shape::Medium(_), Preset::Text(word)) => Some(word),
+        _ => None,
+    };
+    Schema::default().link.iter().find_map(medium).unwrap_or_default()
+}
+
+/// A label, with the number of the things that it stands for.
+fn many(count: Option<u32>, label: String) -> String {
+    count.map_or(label.clone(), |count| format!("{count} × {label}"))
+}
+
+/// The word of a key of several kinds, as it is or would be if it were written.
+fn word(keys: &Tree, key: &str) -> String {
+    let written = match keys.get(key) {
+        Some(Value::Object(table)) => table.get("kind").and_then(Value::as_str),
+        Some(value) => value.as_str(),
+        None => None,
+    };
+    written.unwrap_or_default().to_owned()
+}
+
+impl DrawingHost {
+    fn of(Named { name, keys, .. }: Named) -> DrawingHost {
+        let place = match keys.get(POSITION).and_then(Value::as_array).map(Vec::as_slice) {
+            Some([x, y]) => x.as_f64().zip(y.as_f64()).filter(|(x, y)| x.is_finite() && y.is_finite()),
+            _ => None,
+        };
+        let (x, y) = place.unwrap_or_default();
+        let agent = keys.get("agent").and_then(Value::as_str).map(str::to_owned);
+        let count = keys.get("count").and_then(Value::as_u64).unwrap_or(1);
+        DrawingHost { name, x, y, placed: place.is_some(), count, agent, keys }
+    }
+}
+
+impl DrawingLink {
+    fn of(Named { name, keys, count, profiled }: Named, default_medium: &str) -> DrawingLink {
+        // What a profile says is drawn as if it stood here.
+        let said = |key: &str| profiled.get(key).and_then(Value::as_str);
+        let medium = said("medium").unwrap_or(default_medium).to_owned();
+        let profile = keys.get("profile").and_then(Value::as_str);
+        // As with rate and delay, what nobody has chosen is not drawn.
+        let queue = word(&keys, "queue");
+        let parts =
+            [profile, said("rate"), said("delay"), Some(queue.as_str()).filter(|queue| !queue.is_empty())];
+        let mut label = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+        if label.is_empty() {
+            label.clone_from(&medium);
+        }
+        DrawingLink { name, between: texts(keys.get("between")), medium, label: many(count, label), keys }
+    }
+}
+
+impl DrawingFlow {
+    fn of(Named { name, keys, count: hosts, .. }: Named) -> DrawingFlow {
+        let (transport, source) = (word(&keys, "transport"), word(&keys, "source"));
+        let count = keys.get("count").and_then(Value::as_u64).unwrap_or(1);
+        let known: Vec<&str> =
+            [source.as_str(), transport.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
+        let label =
+            if count == 1 { known.join(" · ") } else { format!("{count} × {}", known.join(" · ")) };
+        DrawingFlow {
+            from: keys.get("from").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            to: sinks(keys.get("to")),
+            label: many(hosts, label),
+            transport,
+            source,
+            count,
+            name,
+            keys,
+        }
+    }
+}
+
+fn texts(list: Option<&Value>) -> Vec<String> {
+    let list = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    list.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+}
