@@ -55,18 +55,17 @@ impl Transport {
         self.kind.name
     }
 
-    /// Whether it repeats what is lost until all has arrived.
+    /// True if it retransmits until everything has arrived.
     pub const fn is_reliable(self) -> bool {
         self.kind.features.reliable
     }
 
-    /// Whether networks treat both alike.
+    /// True if networks treat both alike.
     pub fn is_kin_of(self, other: Transport) -> bool {
         self.advised.alike == other.advised.alike
     }
 
-    /// Bytes in front of what the session sends in a packet of its own, from the IPv4 header on. Where `live` carries a
-    /// protocol over UDP, the UDP header is counted.
+    /// Bytes of all headers of a packet, from the IPv4 header on; see [`Advised::headers`].
     pub const fn headers(self) -> u32 {
         self.advised.headers
     }

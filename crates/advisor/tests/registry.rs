@@ -1,4 +1,4 @@
-//! A transport is one entry of the registry: its kind says how it is measured and what is recommended instead.
+//! A transport is one entry of the registry, which also gives it its place in the advice.
 
 use trunkline_advisor::Transport;
 use trunkline_experiment::TRANSPORTS;

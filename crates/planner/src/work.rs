@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use trunkline_experiment::{Axis, Experiment, Limit, Scenario};
 use trunkline_metrics::{FlowSummary, RepetitionSummary};
 use trunkline_runner::GrowingRun;
-use trunkline_store::{Backend, StoredRun};
+use trunkline_store::StoredRun;
 
 use crate::forecast::{Costs, Forecast, values_left};
 use crate::judge::{self, EARLY, Errors, Judged, Measured};
@@ -360,10 +360,7 @@ impl<'p> Work<'p> {
 
     /// What the rest is expected to take, if the edges lie where they were found so far.
     pub(crate) fn forecast(&self, means: &Means<'_>) -> Forecast {
-        let jobs = match means.backend {
-            Backend::Sim => means.jobs.max(1),
-            Backend::Wire | Backend::Live => 1,
-        };
+        let jobs = if means.backend.is_simulated() { means.jobs.max(1) } else { 1 };
         let (mut forecast, mut seconds) = (Forecast::default(), 0.0);
         for (place, cell) in self.cells.iter().enumerate() {
             let probed = cell.probe.edge();

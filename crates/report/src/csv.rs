@@ -13,7 +13,7 @@ use crate::Error;
 use crate::bundles::all_rows;
 use crate::units::Quantity;
 use crate::verdict::{Outcome, Verdict};
-use crate::view::{Subject, View, backend_name, value_on};
+use crate::view::{Subject, View, value_on};
 
 /// Writes the run's tables into the directory, which is made if it is missing, and says which files those are. All
 /// times are seconds, rates bits per second, shares from 0 to 1; what was not measured is empty.
@@ -139,11 +139,8 @@ impl Files<'_> {
         head.extend(columns.iter().map(|c| (*c).to_owned()));
         writer.write_record(&head)?;
         rows(&mut |point, rest| {
-            let mut row = vec![
-                run.info.id.to_string(),
-                backend_name(run.info.backend).to_owned(),
-                point.index.to_string(),
-            ];
+            let mut row =
+                vec![run.info.id.to_string(), run.info.backend.name().to_owned(), point.index.to_string()];
             for (i, axis) in run.axes.iter().enumerate() {
                 row.push(value_on(point, &run.axes, i).to_owned());
                 if let Some(numbers) = axis.numbers.as_ref().filter(|_| !axis.unit.is_empty()) {

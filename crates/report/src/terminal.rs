@@ -15,7 +15,7 @@ pub use comparison::terminal_comparison;
 use crate::text::{BOLD, Cell, Column, QUIET, Screen, Table, Text};
 use crate::units::{Quantity, Readable as _, Scale};
 use crate::verdict::{Outcome, Verdict, headline};
-use crate::view::{Side, Subject, View, axis_name, backend_name, is_cut_short, shown, shown_on};
+use crate::view::{Side, Subject, View, axis_name, is_cut_short, shown, shown_on};
 
 /// On a terminal, more rows than these are for a pipe or the report.
 const ROWS: usize = 200;
@@ -119,7 +119,7 @@ fn about(side: &Side) -> String {
         "{}: run {} on {}, {} of {} repetitions of {} measured over {} {}",
         info.name,
         info.id,
-        backend_name(info.backend),
+        info.backend.name(),
         info.repetitions_done,
         u64::from(info.points) * u64::from(info.repetitions),
         info.repetition_length,

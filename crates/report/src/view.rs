@@ -4,7 +4,7 @@ use trunkline_core::Duration;
 use trunkline_experiment::{Axis, Limit};
 use trunkline_metrics::figures::{self, FigureKind};
 use trunkline_metrics::{Estimate, FlowSummary, LinkSummary, Measured, RepetitionSummary, StallSummary};
-use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRun};
+use trunkline_store::{RunInfo, Status, StoredPoint, StoredRun};
 
 use crate::units::{Quantity, Scale};
 
@@ -33,7 +33,7 @@ impl<'a> View<'a> {
             .into_iter()
             .flatten()
             .map(|run| {
-                let name = backend_name(run.info.backend);
+                let name = run.info.backend.name();
                 let label =
                     if same_backend { format!("{name} (run {})", run.info.id) } else { name.to_owned() };
                 Side { run, label }
@@ -266,7 +266,7 @@ impl<'a> Side<'a> {
 
     /// Whether it was measured in real time, with the stalls of a machine in it.
     pub(crate) fn is_measured(&self) -> bool {
-        self.info().backend != Backend::Sim
+        !self.info().backend.is_simulated()
     }
 }
 
@@ -286,15 +286,6 @@ pub(crate) fn is_cut_short(point: &StoredPoint) -> bool {
 pub(crate) fn over_repetitions(values: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
     let values: Vec<f64> = values.flatten().collect();
     (!values.is_empty()).then(|| trunkline_metrics::estimate(&values))
-}
-
-/// `sim`, `wire` or `live`, as on the command line.
-pub(crate) fn backend_name(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Sim => "sim",
-        Backend::Wire => "wire",
-        Backend::Live => "live",
-    }
 }
 
 /// A swept key without the part that says nothing: `bulk.count` for `flow.bulk.count`.

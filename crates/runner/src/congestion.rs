@@ -31,7 +31,7 @@ pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), Ru
 }
 
 /// The reason why a congestion control that a flow names is refused here by the simulator and by the kernel; `None` if one has it.
-pub fn is_unknown_everywhere(scenario: &Scenario) -> Option<String> {
+pub(crate) fn is_unknown_everywhere(scenario: &Scenario) -> Option<String> {
     let kernel = offered_congestion_controls();
     let unknown = |flow: &Flow| {
         let wanted = named(flow)?;
@@ -58,7 +58,7 @@ fn named(flow: &Flow) -> Option<String> {
 
 /// A sentence if a backend has no such congestion control: what it has, what was probably meant, and what else has it.
 fn refusal(backend: Backend, wanted: &str, kernel: &[String]) -> Option<String> {
-    if backend != Backend::Sim {
+    if !backend.is_simulated() {
         return by_kernel("this kernel", wanted, kernel);
     }
     let loaded: Vec<&str> = kernel.iter().map(String::as_str).collect();

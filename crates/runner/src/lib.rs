@@ -2,6 +2,7 @@
 //! reports progress, and keeps what was measured when it is told to stop. Has no face: it prints nothing.
 
 mod audio;
+mod backend;
 mod congestion;
 mod drive;
 mod exact;
@@ -14,14 +15,12 @@ mod schedule;
 mod tap;
 mod wire;
 
-pub use congestion::is_unknown_everywhere;
+pub use backend::{notes, refused};
 pub use drive::{Driven, drive};
 pub use files::{DirectoryFiles, LoadError, load, load_from, stored};
 pub use growing::GrowingRun;
 pub use hearing::{Hear, HearError, Heard, Sound};
 pub use parallel::in_parallel;
-pub use schedule::{
-    Observer, Outcome, Plan, Request, RunnerError, notes, precheck, refuse_unsimulated, resume, run,
-};
+pub use schedule::{Observer, Outcome, Plan, Request, RunnerError, precheck, resume, run};
 pub use tap::{RepetitionTap, Tap, TappedRepetition};
-pub use wire::{WireMeans, refuse_unwired};
+pub use wire::WireMeans;

@@ -10,7 +10,8 @@ use trunkline_metrics::{
 use trunkline_store::{Backend, RunWriter};
 
 use crate::audio::AudioRecorder;
-use crate::drive::{Driven, drive_at};
+use crate::backend;
+use crate::drive::Driven;
 use crate::exact;
 use crate::growing::values;
 use crate::hearing::{Ears, Heard};
@@ -55,7 +56,7 @@ pub(crate) fn measure(
     let singles = Meter::new(&single_flows, &mut no_trace).with_drain(scenario.drain);
     let mut recorder = ((meter, singles), (audio, ears));
     let at = PartKey { run: run.to_owned(), point: task.stored, repetition: task.repetition };
-    let driven = drive_at(request, point, seed, &at, &mut recorder, supervisor);
+    let driven = backend::driver(request.backend).drive(request, point, seed, &at, &mut recorder, supervisor);
     let ((meter, singles), (audio, ears)) = recorder;
     // Both are closed also when the driver failed: what was recorded stays.
     let audio = audio.finish().map_err(RunnerError::Audio);
@@ -65,7 +66,7 @@ pub(crate) fn measure(
     let singles = singles.finish(of_singles);
     let mut summary = meter.finish(outcome);
     attach(scenario, singles.flows, &mut summary);
-    if request.backend != Backend::Live {
+    if request.backend.has_links_of_file() {
         say_what_cuts(scenario, &mut summary);
     }
     let closed = traces.close()?;
@@ -91,14 +92,12 @@ pub(crate) fn measure(
 /// kernel's transports are those of `sim` only.
 fn metas(flows: impl Iterator<Item = FlowMeta>, backend: Backend) -> Vec<FlowMeta> {
     let meta = |meta: FlowMeta| {
-        let send_limit = meta.send_limit.filter(|limit| backend == Backend::Sim || !limit.in_sim_only);
-        match backend {
-            Backend::Live => {
-                let unknown = |limit| SendLimit { narrowest: None, packet: None, back: None, ..limit };
-                FlowMeta { propagation: Vec::new(), send_limit: send_limit.map(unknown), ..meta }
-            }
-            Backend::Sim | Backend::Wire => FlowMeta { send_limit, ..meta },
+        let send_limit = meta.send_limit.filter(|limit| backend.is_simulated() || !limit.in_sim_only);
+        if backend.has_links_of_file() {
+            return FlowMeta { send_limit, ..meta };
         }
+        let unknown = |limit| SendLimit { narrowest: None, packet: None, back: None, ..limit };
+        FlowMeta { propagation: Vec::new(), send_limit: send_limit.map(unknown), ..meta }
     };
     flows.map(meta).collect()
 }

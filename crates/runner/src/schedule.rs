@@ -1,6 +1,6 @@
 //! Which repetition of which point is measured when, and on how many cores.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,12 +12,13 @@ use trunkline_live::LiveOptions;
 use trunkline_metrics::RepetitionSummary;
 use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store, StoreError};
 
+use crate::backend;
 use crate::congestion;
 use crate::hearing::{Hear, HearError, Heard};
 use crate::parallel::in_parallel;
 use crate::repetition;
 use crate::tap::Tap;
-use crate::wire::{self, WireMeans};
+use crate::wire::WireMeans;
 
 /// What is to be run.
 #[derive(Clone, Copy, Debug)]
@@ -156,10 +157,7 @@ impl RunnerError {
 /// Finds what would stop the run at once, before anything is written: a port in use, a transport option that this
 /// machine or the simulator does not have.
 pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
-    // Without their agents, this machine says nothing of other hosts.
-    let is_elsewhere = request.backend == Backend::Live
-        && request.fleet.is_none()
-        && !trunkline_agent::controller::agents_of(request.experiment)?.is_empty();
+    let is_elsewhere = request.is_elsewhere()?;
     for point in &request.experiment.points {
         if point.scenario.flows.is_empty() {
             return Err(RunnerError::NoFlows);
@@ -167,15 +165,7 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
         if !is_elsewhere {
             congestion::check(request, &point.scenario)?;
         }
-        match request.backend {
-            Backend::Sim => trunkline_simulator::check(&point.scenario)?,
-            Backend::Wire => wire::check(&point.scenario, request.live)?,
-            Backend::Live => match request.fleet {
-                Some(fleet) => fleet.check(&point.scenario)?,
-                None if is_elsewhere => trunkline_live::refuse_simulated(&point.scenario)?,
-                None => trunkline_live::check(&point.scenario, request.live)?,
-            },
-        }
+        backend::driver(request.backend).check(request, &point.scenario)?;
     }
     if request.backend == Backend::Live {
         check_agents(request)?;
@@ -183,12 +173,13 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
     Ok(request.hear.check(request.experiment)?)
 }
 
-/// Refuses what the simulator does not have.
-///
-/// # Errors
-/// With the first such thing.
-pub fn refuse_unsimulated(scenario: &trunkline_experiment::Scenario) -> Result<(), RunnerError> {
-    Ok(trunkline_simulator::check(scenario)?)
+impl Request<'_> {
+    /// True if agents measure on other hosts and are not connected, so that this machine cannot check them.
+    pub(crate) fn is_elsewhere(&self) -> Result<bool, RunnerError> {
+        Ok(self.backend == Backend::Live
+            && self.fleet.is_none()
+            && !trunkline_agent::controller::agents_of(self.experiment)?.is_empty())
+    }
 }
 
 /// Finds what cannot be measured because the experiment names agents, or because it is measured through them.
@@ -307,7 +298,7 @@ fn finish_measuring(
     let tasks: Vec<Task> = missing
         .filter_map(|(stored, repetition)| Some(Task { point: place(stored)?, stored, repetition }))
         .collect();
-    notes(request.experiment, request.backend).iter().for_each(|note| observer.warning(note));
+    backend::notes(request.experiment, request.backend).iter().for_each(|note| observer.warning(note));
     let measured = measure(&writer, request, &request.experiment.name, &tasks, |_, _| (), observer, stop);
     let stopped = stop.load(Ordering::Relaxed);
     let complete = measured.is_ok() && writer.missing()?.is_empty();
@@ -316,21 +307,6 @@ fn finish_measuring(
     // What went wrong first says more: a database that is gone cannot be told of the end either.
     measured?;
     Ok(Outcome { run: ended?, stopped: stopped && !complete })
-}
-
-/// In what a backend measures other than the experiment says, in sentences: messages that are larger than asked for, and on the
-/// wire also what the kernel has instead.
-pub fn notes(experiment: &Experiment, backend: Backend) -> BTreeSet<String> {
-    match backend {
-        Backend::Sim => wire::sizes(experiment, false),
-        Backend::Wire => wire::changes(experiment),
-        Backend::Live => {
-            let sizes = wire::sizes(experiment, true);
-            let others =
-                wire::congestion_controls(experiment).into_iter().chain(wire::differences(experiment));
-            sizes.into_iter().chain(others).collect()
-        }
-    }
 }
 
 /// Measures and stores these repetitions, and gives what `keep` takes from their summaries and the wall time that each took,
@@ -362,10 +338,7 @@ pub(crate) fn measure<R: Send>(
     // Whatever fits: a file that cannot be opened says so itself.
     let _ = trunkline_io::process::raise_open_files(open_files(&request));
 
-    let jobs = match request.backend {
-        Backend::Sim => request.jobs,
-        Backend::Wire | Backend::Live => 1,
-    };
+    let jobs = if request.backend.is_simulated() { request.jobs } else { 1 };
     let key = writer.info()?.key;
     let lacking = Mutex::new(lacking);
     in_parallel(tasks, jobs, stop, |task| {

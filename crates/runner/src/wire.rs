@@ -28,7 +28,7 @@ mod linux;
 ///
 /// # Errors
 /// With the first such thing.
-pub fn refuse_unwired(scenario: &Scenario) -> Result<(), RunnerError> {
+pub(crate) fn refuse_unwired(scenario: &Scenario) -> Result<(), RunnerError> {
     trunkline_live::refuse_simulated(&on_sockets(scenario))?;
     let leads_nowhere = |flow: &&Flow| flow.to.iter().any(|sink| sink.forward.is_empty());
     if let Some(flow) = scenario.flows.iter().find(leads_nowhere) {

@@ -19,6 +19,30 @@ pub enum Backend {
     Live,
 }
 
+impl Backend {
+    /// All of them.
+    pub const ALL: [Backend; 3] = [Backend::Sim, Backend::Wire, Backend::Live];
+
+    /// Its name on the command line, in the database and in folder names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Backend::Sim => "sim",
+            Backend::Wire => "wire",
+            Backend::Live => "live",
+        }
+    }
+
+    /// True if its clock is virtual: repetitions share the cores without disturbing each other.
+    pub const fn is_simulated(self) -> bool {
+        matches!(self, Backend::Sim)
+    }
+
+    /// True if packets cross the links of the file.
+    pub const fn has_links_of_file(self) -> bool {
+        !matches!(self, Backend::Live)
+    }
+}
+
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -116,15 +140,6 @@ pub struct StoredRepetition {
     pub traces: Vec<(String, PathBuf)>,
     /// The received audio files.
     pub audio: Vec<PathBuf>,
-}
-
-/// The name of a backend in the database and in folder names.
-pub(crate) fn backend_name(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Sim => "sim",
-        Backend::Wire => "wire",
-        Backend::Live => "live",
-    }
 }
 
 /// The name of a status in the database.

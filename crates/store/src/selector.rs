@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
-use crate::model::{Backend, backend_name};
+use crate::model::Backend;
 
 /// Which run is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) fn close<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Ve
 
 /// The name of a run's folder.
 pub(crate) fn folder_name(id: u64, name: &str, backend: Backend) -> String {
-    format!("{id}-{}-{}", slug(name), backend_name(backend))
+    format!("{id}-{}-{}", slug(name), backend.name())
 }
 
 /// `name` as a part of a file name: lower case letters, digits and single hyphens, at most 48 bytes.

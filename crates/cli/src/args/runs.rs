@@ -26,7 +26,7 @@ pub struct Choice {
 
     /// Only runs on this backend
     #[arg(long, value_name = "BACKEND", value_enum)]
-    pub on: Option<On>,
+    pub on: Option<super::On>,
 
     /// Only runs with this status
     #[arg(long, value_enum)]
@@ -43,17 +43,6 @@ pub struct Choice {
     /// Only runs started before then
     #[arg(long, value_name = "WHEN", value_parser = crate::moments::parse)]
     pub before: Option<jiff::Timestamp>,
-}
-
-/// A backend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum On {
-    /// Virtual time
-    Sim,
-    /// Emulated links in real time
-    Wire,
-    /// Real sockets
-    Live,
 }
 
 /// Status of a run.

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use trunkline_core::Duration;
-use trunkline_experiment::{Experiment, Scenario};
+use trunkline_experiment::{Experiment, Point};
 use trunkline_live::LiveOptions;
-use trunkline_report::output::Backend;
 use trunkline_runner::{Hear, Request, RunnerError};
+use trunkline_store::Backend;
 
 use super::run::{backend, far_end};
 use crate::args::{Check, Global, On};
@@ -25,8 +25,8 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
         let (mut backends, mut others) = (Vec::new(), Vec::new());
         for (backend, reason) in refused {
             match reason {
-                None => backends.push(backend),
-                Some(reason) => others.push(RefusedBackend { backend, reason }),
+                None => backends.push(backend.into()),
+                Some(reason) => others.push(RefusedBackend { backend: backend.into(), reason }),
             }
         }
         let limits = experiment.limits.iter();
@@ -64,7 +64,7 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     }
     for (backend, reason) in &refused {
         if let Some(reason) = reason {
-            output::print(format_args!("  not on `{}`: {reason}", word(*backend)));
+            output::print(format_args!("  not on `{}`: {reason}", backend.name()));
         }
     }
     for axis in &experiment.axes {
@@ -91,35 +91,13 @@ fn has_flows(experiment: &Experiment) -> bool {
     experiment.points.iter().any(|point| !point.scenario.flows.is_empty())
 }
 
-fn word(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Sim => "sim",
-        Backend::Wire => "wire",
-        Backend::Live => "live",
-    }
-}
-
 /// Each backend with the reason why the file cannot be measured there, on any machine.
 fn refused(experiment: &Experiment) -> [(Backend, Option<String>); 3] {
-    let on = |refuses: &dyn Fn(&Scenario) -> Option<String>| {
-        experiment.points.iter().find_map(|point| refuses(&point.scenario))
+    let on = |backend| {
+        let refused = |point: &Point| trunkline_runner::refused(backend, &point.scenario);
+        (backend, experiment.points.iter().find_map(refused))
     };
-    let unknown = trunkline_runner::is_unknown_everywhere;
-    [
-        (Backend::Sim, on(&|of| trunkline_runner::refuse_unsimulated(of).err().map(|e| e.to_string()))),
-        (
-            Backend::Wire,
-            on(&|of| {
-                trunkline_runner::refuse_unwired(of).err().map(|e| e.to_string()).or_else(|| unknown(of))
-            }),
-        ),
-        (
-            Backend::Live,
-            on(&|of| {
-                trunkline_live::refuse_simulated(of).err().map(|e| e.to_string()).or_else(|| unknown(of))
-            }),
-        ),
-    ]
+    Backend::ALL.map(on)
 }
 
 /// Refuses what `trunkline run` would refuse on the same backend. A file without flows is for the wire, unless a backend
@@ -155,7 +133,7 @@ fn judge(
         Err(error) => {
             let mut message = error.to_string();
             let elsewhere = refused.iter().filter(|(_, reason)| reason.is_none());
-            let elsewhere: Vec<&str> = elsewhere.map(|(backend, _)| word(*backend)).collect();
+            let elsewhere: Vec<&str> = elsewhere.map(|(backend, _)| backend.name()).collect();
             if has_flows && arguments.on.is_none() && !elsewhere.is_empty() {
                 message += &format!("; not refused with `--on {}`", elsewhere.join("` or `--on "));
             }

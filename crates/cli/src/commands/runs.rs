@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use trunkline_report::output::RunSummary;
-use trunkline_store::{Backend, Imported, Retention, RunFilter, RunInfo, Status, Store, StoreError};
+use trunkline_store::{Imported, Retention, RunFilter, RunInfo, Status, Store, StoreError};
 
 use super::open_store;
 use crate::args::Global;
-use crate::args::runs::{Choice, On, RunStatus, Runs, RunsCommand};
+use crate::args::runs::{Choice, RunStatus, Runs, RunsCommand};
 use crate::json::{
     ComparisonOutput, ExportOutput, ImportOutput, ImportedRun, RemovedOutput, RunTagsOutput, RunsOutput,
 };
@@ -55,11 +55,7 @@ fn list(global: &Global, store: &Store, choice: &Choice) -> Result<u8, Failure> 
 fn filter(choice: &Choice) -> RunFilter {
     RunFilter {
         name: choice.name.clone(),
-        backend: choice.on.map(|on| match on {
-            On::Sim => Backend::Sim,
-            On::Wire => Backend::Wire,
-            On::Live => Backend::Live,
-        }),
+        backend: choice.on.map(super::run::backend),
         status: choice.status.map(|status| match status {
             RunStatus::Running => Status::Running,
             RunStatus::Complete => Status::Complete,
@@ -75,12 +71,7 @@ fn row(run: &RunInfo) -> Vec<String> {
     vec![
         run.id.to_string(),
         run.started.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
-        match run.backend {
-            Backend::Sim => "sim",
-            Backend::Wire => "wire",
-            Backend::Live => "live",
-        }
-        .to_owned(),
+        run.backend.name().to_owned(),
         match run.status {
             Status::Running => "running",
             Status::Complete => "complete",

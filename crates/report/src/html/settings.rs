@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use trunkline_store::RunInfo;
 
-use crate::view::{View, backend_name};
+use crate::view::View;
 
 pub(super) fn section(view: &View) -> Markup {
     html! {
@@ -12,7 +12,7 @@ pub(super) fn section(view: &View) -> Markup {
             @for side in &view.sides {
                 @let info = side.info();
                 dl.settings {
-                    div { dt { "Run" } dd { (info.id) " on " (backend_name(info.backend)) } }
+                    div { dt { "Run" } dd { (info.id) " on " (info.backend.name()) } }
                     div { dt { "Started" } dd { (info.started.strftime("%Y-%m-%d %H:%M:%S UTC")) } }
                     @if let Some(finished) = info.finished {
                         div { dt { "Finished" } dd { (finished.strftime("%Y-%m-%d %H:%M:%S UTC")) } }
@@ -41,7 +41,7 @@ fn again(info: &RunInfo) -> String {
     for setting in &info.settings {
         command += &format!(" {}", crate::set_again(setting));
     }
-    command + " --on " + backend_name(info.backend)
+    command + " --on " + info.backend.name()
 }
 
 /// A text as a shell takes it.

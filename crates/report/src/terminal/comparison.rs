@@ -5,7 +5,6 @@ use trunkline_store::RunInfo;
 use crate::compare::{Comparison, Difference};
 use crate::text::{BOLD, Cell, Column, QUIET, Screen, Table, Text};
 use crate::units::Readable as _;
-use crate::view::backend_name;
 
 /// More points that only one of the runs has are counted, not named.
 const UNMATCHED: usize = 6;
@@ -13,7 +12,7 @@ const UNMATCHED: usize = 6;
 /// A comparison: of every flow at every point the most telling figures, or `all` of them.
 pub fn terminal_comparison(comparison: &Comparison, all: bool, screen: Screen) -> String {
     let mut out = Text::new(screen);
-    let about = |info: &RunInfo| format!("run {} ({} on {})", info.id, info.name, backend_name(info.backend));
+    let about = |info: &RunInfo| format!("run {} ({} on {})", info.id, info.name, info.backend.name());
     out.paragraph(&format!("{} and {}", about(&comparison.run), about(&comparison.with)), BOLD);
     if !comparison.same_experiment {
         out.paragraph(

@@ -2,6 +2,7 @@
 
 use trunkline_core::Duration;
 use trunkline_experiment::{Experiment, Files, Scenario};
+use trunkline_store::Backend;
 
 use crate::api::{BackendReasons, Checked, ExperimentSummary, MAIN_FILE, Problem};
 
@@ -48,23 +49,19 @@ fn summary(experiment: &Experiment) -> ExperimentSummary {
 
 /// Why it cannot run on a backend, as far as the file alone says.
 fn reasons(experiment: &Experiment) -> BackendReasons {
-    let refused = |refuse: &dyn Fn(&Scenario) -> Result<(), String>| {
+    let refused = |backend| {
         experiment.points.iter().take(MOST_ASKED).find_map(|point| {
             if point.scenario.flows.is_empty() {
                 return Some("the file has no flows; add one as `[flow.NAME]`".to_owned());
             }
-            refuse(&point.scenario).err()
+            trunkline_runner::refused(backend, &point.scenario)
         })
     };
+    let agents = || trunkline_agent::controller::agents_of(experiment).err().map(|error| error.to_string());
     BackendReasons {
-        sim: refused(&|scenario| trunkline_simulator::check(scenario).map_err(|error| error.to_string())),
-        wire: refused(&|scenario| {
-            trunkline_runner::refuse_unwired(scenario).map_err(|error| error.to_string())
-        }),
-        live: refused(&|scenario| {
-            trunkline_live::refuse_simulated(scenario).map_err(|error| error.to_string())
-        })
-        .or_else(|| trunkline_agent::controller::agents_of(experiment).err().map(|error| error.to_string())),
+        sim: refused(Backend::Sim),
+        wire: refused(Backend::Wire),
+        live: refused(Backend::Live).or_else(agents),
     }
 }
 

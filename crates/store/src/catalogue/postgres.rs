@@ -23,7 +23,7 @@ use self::connection::{Connection, take};
 use super::{Catalogue, RepetitionKey};
 use crate::StoreError;
 use crate::files::SharedFile;
-use crate::model::{RunInfo, Status, StoredRun, backend_name, status_name};
+use crate::model::{RunInfo, Status, StoredRun, status_name};
 use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
 use crate::selector::folder_name;
@@ -112,7 +112,7 @@ impl Catalogue for Postgres {
                  RETURNING id",
                 &[
                     &run.name,
-                    &backend_name(run.backend),
+                    &run.backend.name(),
                     &started.to_string(),
                     &run.version,
                     &run.machine,

@@ -13,7 +13,7 @@ use self::opened::Opened;
 use super::{Catalogue, RepetitionKey};
 use crate::StoreError;
 use crate::folders;
-use crate::model::{RunInfo, Status, StoredRun, backend_name, status_name};
+use crate::model::{RunInfo, Status, StoredRun, status_name};
 use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
 use crate::selector::folder_name;
@@ -106,7 +106,7 @@ impl Catalogue for Sqlite {
                  VALUES (?16, ?1, ?2, 'running', 1, ?3, ?4, ?5, ?6, ?7, ?8, '', ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
                 params![
                     run.name,
-                    backend_name(run.backend),
+                    run.backend.name(),
                     started.to_string(),
                     run.version,
                     run.machine,

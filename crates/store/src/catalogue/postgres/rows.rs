@@ -7,9 +7,7 @@ use postgres::{Error, Row, Transaction};
 use trunkline_core::Duration;
 
 use crate::StoreError;
-use crate::model::{
-    Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun, backend_name, status_name,
-};
+use crate::model::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun, status_name};
 
 const INFO: &str = "
     SELECT id, name, backend, status, started, finished, version, machine, seed, repetitions, repetition_length_ns,
@@ -35,7 +33,7 @@ pub(super) fn info_of(row: &Row, runs: &Path, place: &str) -> Result<RunInfo, St
     Ok(RunInfo {
         id: row.get::<_, i64>(0) as u64,
         name: row.get(1),
-        backend: named(row.get(2), place, &[Backend::Sim, Backend::Wire, Backend::Live], backend_name)?,
+        backend: named(row.get(2), place, &Backend::ALL, Backend::name)?,
         status: named(row.get(3), place, &[Status::Running, Status::Complete, Status::Partial], status_name)?,
         started: time(row.get(4))?,
         finished: finished.as_deref().map(time).transpose()?,

@@ -6,9 +6,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use trunkline_core::Duration;
 
-use crate::model::{
-    Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun, backend_name, status_name,
-};
+use crate::model::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun, status_name};
 
 const INFO: &str = "
     SELECT id, name, backend, status, started, finished, version, machine, seed, repetitions, repetition_length_ns,
@@ -35,7 +33,7 @@ fn info_of(row: &Row<'_>, runs: &Path) -> rusqlite::Result<RunInfo> {
     Ok(RunInfo {
         id: row.get::<_, i64>(0)? as u64,
         name: row.get(1)?,
-        backend: named(row, 2, &[Backend::Sim, Backend::Wire, Backend::Live], backend_name)?,
+        backend: named(row, 2, &Backend::ALL, Backend::name)?,
         status: named(row, 3, &[Status::Running, Status::Complete, Status::Partial], status_name)?,
         started: timestamp(4, &row.get::<_, String>(4)?)?,
         finished: finished.map(|text| timestamp(5, &text)).transpose()?,

@@ -1,0 +1,59 @@
+//! Real hosts and the network as it is: this machine, or those of agents.
+
+use std::collections::BTreeSet;
+
+use trunkline_agent::controller::{FleetError, PartKey};
+use trunkline_core::Seed;
+use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
+use trunkline_metrics::Recorder;
+
+use super::Driver;
+use crate::drive::Driven;
+use crate::repetition::kept;
+use crate::schedule::{Request, RunnerError};
+use crate::wire;
+
+pub(super) struct Live;
+
+impl Driver for Live {
+    fn refuse(&self, scenario: &Scenario) -> Result<(), RunnerError> {
+        Ok(trunkline_live::refuse_simulated(scenario)?)
+    }
+
+    fn check(&self, request: &Request<'_>, scenario: &Scenario) -> Result<(), RunnerError> {
+        match request.fleet {
+            Some(fleet) => Ok(fleet.check(scenario)?),
+            None if request.is_elsewhere()? => self.refuse(scenario),
+            None => Ok(trunkline_live::check(scenario, request.live)?),
+        }
+    }
+
+    fn notes(&self, experiment: &Experiment) -> BTreeSet<String> {
+        let sizes = wire::sizes(experiment, true);
+        let others = wire::congestion_controls(experiment).into_iter().chain(wire::differences(experiment));
+        sizes.into_iter().chain(others).collect()
+    }
+
+    fn drive(
+        &self,
+        request: Request<'_>,
+        point: &Point,
+        seed: Seed,
+        at: &PartKey,
+        recorder: &mut (dyn Recorder + Send),
+        supervisor: &mut (dyn Supervisor + Send),
+    ) -> Driven {
+        let Some(fleet) = request.fleet else {
+            return kept(trunkline_live::run(&point.scenario, seed, request.live, recorder, supervisor));
+        };
+        match fleet.run(at, request.experiment, point, recorder, supervisor) {
+            Ok(outcome) => Ok((outcome, None)),
+            // The next repetition can be tried; the user hears of this one by the fleet's notes.
+            Err(FleetError::Part { outcome, goes_on: true, .. }) => Ok((*outcome, None)),
+            Err(error) => match error.outcome().cloned() {
+                Some(outcome) => Ok((outcome, Some(error.into()))),
+                None => Err(error.into()),
+            },
+        }
+    }
+}

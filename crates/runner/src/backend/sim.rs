@@ -1,0 +1,41 @@
+//! Virtual time, over the links of the file.
+
+use std::collections::BTreeSet;
+
+use trunkline_agent::controller::PartKey;
+use trunkline_core::Seed;
+use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
+use trunkline_metrics::Recorder;
+
+use super::Driver;
+use crate::drive::Driven;
+use crate::schedule::{Request, RunnerError};
+use crate::wire;
+
+pub(super) struct Sim;
+
+impl Driver for Sim {
+    fn refuse(&self, scenario: &Scenario) -> Result<(), RunnerError> {
+        Ok(trunkline_simulator::check(scenario)?)
+    }
+
+    fn check(&self, _: &Request<'_>, scenario: &Scenario) -> Result<(), RunnerError> {
+        self.refuse(scenario)
+    }
+
+    fn notes(&self, experiment: &Experiment) -> BTreeSet<String> {
+        wire::sizes(experiment, false)
+    }
+
+    fn drive(
+        &self,
+        _: Request<'_>,
+        point: &Point,
+        seed: Seed,
+        _: &PartKey,
+        recorder: &mut (dyn Recorder + Send),
+        supervisor: &mut (dyn Supervisor + Send),
+    ) -> Driven {
+        Ok((trunkline_simulator::run(&point.scenario, seed, recorder, supervisor)?, None))
+    }
+}

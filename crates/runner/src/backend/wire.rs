@@ -1,0 +1,41 @@
+//! Real time, over the links of the file between namespaces of one machine.
+
+use std::collections::BTreeSet;
+
+use trunkline_agent::controller::PartKey;
+use trunkline_core::Seed;
+use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
+use trunkline_metrics::Recorder;
+
+use super::Driver;
+use crate::drive::Driven;
+use crate::schedule::{Request, RunnerError};
+use crate::wire;
+
+pub(super) struct Wire;
+
+impl Driver for Wire {
+    fn refuse(&self, scenario: &Scenario) -> Result<(), RunnerError> {
+        wire::refuse_unwired(scenario)
+    }
+
+    fn check(&self, request: &Request<'_>, scenario: &Scenario) -> Result<(), RunnerError> {
+        wire::check(scenario, request.live)
+    }
+
+    fn notes(&self, experiment: &Experiment) -> BTreeSet<String> {
+        wire::changes(experiment)
+    }
+
+    fn drive(
+        &self,
+        request: Request<'_>,
+        point: &Point,
+        seed: Seed,
+        _: &PartKey,
+        recorder: &mut (dyn Recorder + Send),
+        supervisor: &mut (dyn Supervisor + Send),
+    ) -> Driven {
+        wire::run(request, point, seed, recorder, supervisor)
+    }
+}
