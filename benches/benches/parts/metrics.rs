@@ -31,6 +31,7 @@ impl SentAndReceived {
             propagation: Vec::new(),
             reliable: Vec::new(),
             presence: Vec::new(),
+            is_answered: false,
             send_limit: None,
             is_greedy: false,
             playout: None,

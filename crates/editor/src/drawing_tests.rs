@@ -60,22 +60,16 @@ fn beside_a_link_is_what_was_chosen_for_it() {
 
 #[test]
 fn a_drawing_tells_what_is_there_and_how_it_reads() {
-    let drawing = drawing(FILE).unwrap();
-    assert_eq!(drawing.title, "voice");
-    assert_eq!(drawing.links[0].label, "2 Mbit/s");
-    assert_eq!(drawing.links[0].medium, "serial");
-    assert_eq!(drawing.links[0].keys["backward"], json!({ "rate": "1 Mbit/s" }));
-    assert_eq!((drawing.flows[0].label.as_str(), drawing.flows[0].count), ("voice · udp", 1));
-    assert_eq!(drawing.sweep[0].key, "flow.voice.count");
-    assert_eq!(drawing.sweep[1].values[1], json!({ "kind": "tcp", "window": "8 KiB" }));
-    assert_eq!(
-        (drawing.limits[0].key.as_str(), drawing.limits[0].limit.as_str()),
-        ("flow.voice.loss", "< 1 %")
-    );
-    assert_eq!(
-        drawing.experiment,
-        json!({ "name": "voice", "duration": "30 s" }).as_object().unwrap().clone()
-    );
+    let drawn = drawing(FILE).unwrap();
+    assert_eq!(drawn.title, "voice");
+    assert_eq!(drawn.links[0].label, "2 Mbit/s");
+    assert_eq!(drawn.links[0].medium, "serial");
+    assert_eq!(drawn.links[0].keys["backward"], json!({ "rate": "1 Mbit/s" }));
+    assert_eq!((drawn.flows[0].label.as_str(), drawn.flows[0].count), ("voice · udp", 1));
+    assert_eq!(drawn.sweep[0].key, "flow.voice.count");
+    assert_eq!(drawn.sweep[1].values[1], json!({ "kind": "tcp", "window": "8 KiB" }));
+    assert_eq!((drawn.limits[0].key.as_str(), drawn.limits[0].limit.as_str()), ("flow.voice.loss", "< 1 %"));
+    assert_eq!(drawn.experiment, json!({ "name": "voice", "duration": "30 s" }).as_object().unwrap().clone());
     // Nothing of it needs to be an experiment.
     let odd = drawing(
         "hosts = 1\n[link.a]\nbetween = [1, \"x\"]\n[flow.b]\nto = [{}]\ncount = -1\nx = 1979-05-27\n",

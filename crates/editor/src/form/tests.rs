@@ -119,7 +119,7 @@ fn a_distribution_that_a_form_makes_is_read() {
             };
             let parts = alternative.keys.iter().map(|part| format!(", {} = {}", part.name, value(part)));
             let table = format!("{{ kind = \"{}\"{} }}", alternative.name, parts.collect::<String>());
-            let read = quantity::value(key.name, &node(&table), kind, &Shelf::new(&()));
+            let read = trunkline_experiment::schema::accepts(key.name, kind, &table);
             assert!(read.is_ok(), "{table}: {read:?}");
         }
     }

@@ -533,6 +533,20 @@ impl OneOf {
     }
 }
 
+/// Reads a value as the check of a file does: `literal` is TOML, such as `"10 ms"` in quotation marks. For tests of forms.
+///
+/// # Errors
+/// The sentence for the user.
+#[doc(hidden)]
+pub fn accepts(key: &str, kind: &Kind, literal: &str) -> Result<(), String> {
+    let told = |remarks: Vec<crate::problem::Remark>| -> String {
+        remarks.into_iter().map(|remark| remark.message).collect()
+    };
+    let root = crate::tree::parse(&format!("v = {literal}")).map_err(told)?;
+    let node = root.table().and_then(|table| table.node("v")).ok_or("no value")?;
+    crate::quantity::value(key, node, kind, &crate::files::Shelf::new(&())).map(drop).map_err(told)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -593,18 +607,4 @@ mod tests {
             assert!(words.windows(2).all(|pair| pair[0] != pair[1]), "{words:?}");
         }
     }
-}
-
-/// Reads a value as the check of a file does: `literal` is TOML, such as `"10 ms"` in quotation marks. For tests of forms.
-///
-/// # Errors
-/// The sentence for the user.
-#[doc(hidden)]
-pub fn accepts(key: &str, kind: &Kind, literal: &str) -> Result<(), String> {
-    let told = |remarks: Vec<crate::problem::Remark>| -> String {
-        remarks.into_iter().map(|remark| remark.message).collect()
-    };
-    let root = crate::tree::parse(&format!("v = {literal}")).map_err(told)?;
-    let node = root.table().and_then(|table| table.node("v")).ok_or("no value")?;
-    crate::quantity::value(key, node, kind, &crate::files::Shelf::new(&())).map(drop).map_err(told)
 }
