@@ -25,7 +25,7 @@ const LAYERS: &[&[&str]] = &[
 const PURE: &[&str] =
     &["core", "network", "transport", "traffic", "audio", "metrics", "adapters", "experiment", "flows"];
 
-/// What describes an API is for the crates above the pure ones.
+/// Descriptions of an API are for the crates above the pure ones.
 const FOR_FACES: &[&str] = &["utoipa", "clap", "axum"];
 
 /// Packages that do IO, threads or global randomness, which no pure crate may reach through normal dependencies.

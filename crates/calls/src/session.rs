@@ -393,7 +393,7 @@ impl Line for Session {
     }
 }
 
-/// How a session ends of which the client has said goodbye: in order.
+/// The reason of a session that ended in order: the client said goodbye.
 pub const GOODBYE: &str = "the client has ended the session";
 
 /// Counters in which packets without the key are strays, and greetings nothing.

@@ -258,7 +258,7 @@ fn runs_are_marked_chosen_compared_taken_elsewhere_and_removed() {
     assert!(gone.code == Some(2) && gone.err.contains("there is no run `1`"), "{gone:#?}");
 }
 
-/// Simulations are deterministic: whoever repeats the tutorial sees these figures.
+/// Simulations are deterministic: a reader who repeats the tutorial sees these figures.
 #[test]
 fn the_tutorial_shows_what_the_simulator_prints() {
     let tutorial = include_str!("../../../docs/tutorial.md");

@@ -311,7 +311,7 @@ fn sinks(flow: &Node, hosts: &Counts) -> Vec<String> {
     names.flat_map(each).collect()
 }
 
-/// Whether the limit can both hold and break, as one should; otherwise why it cannot, and what the figure can be.
+/// Checks that the limit can both hold and break; otherwise says why it cannot, and the figure's range.
 fn decides(operator: Operator, bound: f64, figure: &FigureKind) -> Result<(), String> {
     let (least, greatest) = figure.range();
     let outcome = match [least, greatest].map(|value| operator.holds(value, bound)) {

@@ -16,7 +16,7 @@ pub(crate) struct Part {
     pub(crate) active: Option<(Time, Time)>,
     /// Payload delivered in its active time.
     pub(crate) delivered: Bytes,
-    /// What it took of its first link, and until when that was counted.
+    /// Bytes that it took of its first link, and the time until which they were counted.
     pub(crate) network: Option<(Bytes, Time)>,
     pub(crate) members: Vec<Member>,
 }

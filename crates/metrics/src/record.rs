@@ -220,13 +220,13 @@ pub struct FlowMeta {
     /// By sink, whether the transport delivers there all that it takes, however late: what has not arrived at the end is
     /// then unfinished, not lost.
     pub reliable: Vec<bool>,
-    /// By sink, from when until when it is there. Empty if all are there all the time.
+    /// Time in which each sink is there. Empty if all are there all the time.
     pub presence: Vec<Range<Time>>,
     /// The most that its conversations may have under way, where that is set.
     pub send_limit: Option<SendLimit>,
     /// Whether its source sends as fast as its transport takes it.
     pub is_greedy: bool,
-    /// Whether its sinks answer messages with others of their own size.
+    /// True if its sinks answer messages with others of their own size.
     pub is_answered: bool,
     /// How long its source goes on, which decides when its active time ends.
     pub lasting: Lasting,
@@ -327,7 +327,7 @@ pub struct OnNetwork {
 }
 
 impl OnNetwork {
-    /// Until when that is counted, of a flow whose active time ends then.
+    /// End of the time over which that is counted, for a flow whose active time ends at `end`.
     pub(crate) fn until(&self, lasting: Lasting, end: Time) -> Time {
         if lasting == Lasting::Volume { end } else { self.until.max(end) }
     }

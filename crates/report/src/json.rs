@@ -188,7 +188,7 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
     })
 }
 
-/// What lies outside the E-model's range in the first repetition of which that can be said.
+/// Inputs outside the E-model's range in the first repetition that has any.
 fn outside_model(summaries: &[&FlowSummary]) -> Vec<String> {
     let outside = summaries.iter().filter_map(|flow| Some(flow.quality.as_ref()?.outside_model()));
     outside.into_iter().find(|outside| !outside.is_empty()).unwrap_or_default()

@@ -28,7 +28,7 @@ pub(crate) struct PointVerdict {
     pub(crate) outcome: Outcome,
     /// What was measured.
     pub(crate) estimate: Option<Estimate>,
-    /// Whether the confidence interval reaches across the bound, or a repetition did not measure the figure.
+    /// True if the confidence interval reaches across the bound, or a repetition did not measure the figure.
     pub(crate) uncertain: bool,
 }
 
@@ -236,7 +236,7 @@ fn has_data(point: &trunkline_store::StoredPoint) -> bool {
     point.repetitions.iter().any(|r| r.summary.is_some())
 }
 
-/// Whether every limit that applies at a point holds there, and one does.
+/// Returns true if every limit that applies at a point holds there, and at least one applies.
 fn all_hold(verdicts: &[Verdict], point: u32) -> bool {
     let here = || verdicts.iter().flat_map(|v| v.points.iter().filter(|p| p.point == point));
     here().any(|p| p.outcome == Outcome::Holds)

@@ -171,7 +171,7 @@ impl<'a> Side<'a> {
         self.estimate_of(point, Subject::flow(flow), metric)
     }
 
-    /// Whether a figure of a flow at a point was extrapolated beyond the E-model's range in any repetition.
+    /// Returns true if a figure of a flow at a point was extrapolated beyond the E-model's range in any repetition.
     pub(crate) fn is_outside_model(&self, point: u32, flow: &str, metric: &FigureKind) -> bool {
         ["r", "mos"].contains(&metric.id)
             && self

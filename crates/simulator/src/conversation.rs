@@ -13,9 +13,9 @@ use crate::observed::Presence;
 /// Which end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Where the sources are.
+    /// The end with the sources.
     Near,
-    /// Where a sink or a reflector is, by its place among those of the flow.
+    /// The end with a sink or a reflector, by its place among those of the flow.
     Far(u16),
 }
 
@@ -50,15 +50,15 @@ pub(crate) struct Conversation {
     pub(crate) far: End,
     /// At the other sinks.
     pub(crate) others: Vec<End>,
-    /// What the near end sends there is for all sinks.
+    /// Packets that the near end sends there are for all sinks.
     pub(crate) group: Option<Address>,
     /// Index of the flow in the scenario.
     pub(crate) flow: u32,
     /// The one member that it belongs to; `None` if all of its flow share it.
     pub(crate) member: Option<FlowId>,
-    /// Whether its members' sources wait until it is connected.
+    /// True if its members' sources wait until it is connected.
     pub(crate) is_awaited: bool,
-    /// Whether the run has ended before that.
+    /// True if the run has ended before that.
     pub(crate) is_never_connected: bool,
     /// As whose packets those leave that no message caused, if it has a state of its own, which wants to be looked after.
     pub(crate) owner: Option<FlowId>,

@@ -6,7 +6,7 @@ use trunkline_metrics::OnNetwork;
 use trunkline_network::Medium;
 
 /// By flow of the file, what its forward packets took of their first link, with that link's framing, whether they arrive or
-/// not: counted when the link says what becomes of them.
+/// not: counted when the link delivers or drops them.
 pub(crate) struct OnFirstLinks {
     flows: Vec<Flow>,
     /// The packet counted last: a copy made by the link takes nothing of it.
@@ -126,12 +126,12 @@ impl OnFirstLinks {
 }
 
 impl Flow {
-    /// Whether the link is the first of a packet of this flow.
+    /// Returns true if the link is the first of a packet of this flow.
     fn is_first(&self, link: usize, packet: &Packet) -> bool {
         self.link.is_some_and(|(first, ..)| first == link) && !packet.backward && packet.hop == 0
     }
 
-    /// What a packet for several stations takes of this link, if that is the flow's first.
+    /// Bytes that a packet for several stations takes of this link, if that is the flow's first.
     fn takes(&self, link: usize, packet: &Packet) -> Bytes {
         match self.link {
             Some((_, _, overhead)) if self.is_first(link, packet) => packet.size + overhead,

@@ -19,8 +19,8 @@ fn a_saturating_source_ends_with_its_conversation() {
     }
 }
 
-/// Where nothing comes back a connection is never made. What the source wanted sent meanwhile was not lost: it was refused,
-/// as if there had been somebody to refuse it from the first moment on.
+/// If nothing comes back, a connection is never made. Messages that the source wanted to send meanwhile were refused, not lost,
+/// as if the other end had refused it from the first moment on.
 #[test]
 fn a_flow_that_is_never_connected_is_refused_from_its_start_on() {
     for transport in ["tcp", "sctp", "quic", "dccp", "xtp"] {
@@ -36,7 +36,7 @@ fn a_flow_that_is_never_connected_is_refused_from_its_start_on() {
     }
 }
 
-/// A file without links is for `live`, which uses the network as it is. The simulator has none.
+/// A file without links is for `live`, which uses the network as it is. The simulator has no network of its own.
 #[test]
 fn a_file_without_links_is_not_simulated() {
     let text = "name = \"test\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\

@@ -1,4 +1,4 @@
-//! Network throughput is what a flow took of the line that it entered, with that line's framing, whatever became of it.
+//! Network throughput is what a flow took of the line that it entered, with that line's framing, delivered or not.
 
 mod support;
 
@@ -36,7 +36,7 @@ fn a_packet_of_cells_has_all_of_them() {
     assert!(near(bytes, 22.0 * 53.0), "{bytes}");
 }
 
-/// What waits in the switch for a slow station has crossed the sender's line.
+/// Packets that wait in the switch for a slow station have crossed the sender's line.
 #[test]
 fn a_switch_s_buffer_is_behind_the_line() {
     let lan = "[link.t]\nmedium = \"ethernet\"\nbetween = [\"a\", \"c\", \"d\"]\nswitch-buffer = \"8 MiB\"\n\

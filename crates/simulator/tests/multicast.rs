@@ -49,7 +49,7 @@ fn mean(sink: &SinkSummary) -> Duration {
     sink.latency.unwrap_or_else(|| panic!("nothing reached {}", sink.sink)).mean
 }
 
-/// What is under way to a sink that leaves is not lost, and its rate is that of its own time.
+/// Messages under way to a sink that leaves are not lost, and its rate is that of its own time.
 #[test]
 fn a_sink_is_measured_while_it_is_there() {
     let to = "[\"b\", { host = \"c\", join = \"2 s\", leave = \"7 s\" }]";

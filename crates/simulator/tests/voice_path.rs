@@ -41,7 +41,7 @@ fn start_up_is_the_time_to_fill_a_packet_and_one_latency() {
     assert_eq!(path.margin.unwrap().min, Margin::from(FILL * 2));
 }
 
-/// A call connects first, and speaks then: what its connection takes is no part of what its listener hears.
+/// A call connects first, and speaks then: the time to connect is not part of what its listener hears.
 #[test]
 fn a_source_begins_when_its_connection_stands() {
     let quality = |transport: &str, rest: &str| {

@@ -69,7 +69,7 @@ fn echoes(transport: &str) {
     assert_eq!((counters.timed_out, counters.refused, counters.strays), (0, 0, 0), "{counters:?}");
 }
 
-/// What [`available`](trunkline_calls::available) offers can be asked for, with packets of the usual size.
+/// Everything that [`available`](trunkline_calls::available) offers can be requested, with packets of the usual size.
 #[test]
 fn every_transport_on_offer_carries_packets_of_an_ethernet_frame() {
     let server = Running::new();

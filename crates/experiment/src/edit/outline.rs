@@ -52,7 +52,7 @@ pub struct Named {
 pub struct Swept {
     /// `flow.voice.count`.
     pub key: String,
-    /// Its values; one that is no list by itself. Of a range those that it stands for, as far as it can be read.
+    /// Its values; one that is not a list by itself. Of a range those that it stands for, as far as it can be read.
     pub values: Vec<Value>,
     /// The range as it is written, if it is one: `from`, `to` and a step.
     pub range: Option<Tree>,

@@ -201,7 +201,7 @@ impl Reader<'_> {
     }
 }
 
-/// Where the source's size of messages stands in the file, or the source.
+/// Place of the source's message size in the file, or of the source.
 fn size_at<'p>(source: &SourceKind, places: &'p Places<'_>) -> &'p Range<usize> {
     let sizes = source.parameters.iter().filter(|p| matches!(p.kind, Kind::Sizes { .. }));
     let given = sizes.map(|size| places.source.span_of(size.name));

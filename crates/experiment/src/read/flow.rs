@@ -313,7 +313,7 @@ fn propagation(sink: &Sink, reflect: bool, links: &[Link]) -> Duration {
     propagation_of(&sink.forward, links) + propagation_of(back, links)
 }
 
-/// From when until when each sink is there, if one of them is not there all the time.
+/// Time in which each sink is there, if one joins late or leaves early.
 fn presence(sinks: &[Sink]) -> Vec<Range<Time>> {
     if sinks.iter().all(|sink| sink.join.is_zero() && sink.leave.is_none()) {
         return Vec::new();

@@ -30,7 +30,7 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// Whether a key is given.
+    /// True if the key is given.
     pub(super) fn gives(&self, key: &str) -> bool {
         self.table.as_ref().is_some_and(|table| table.node(key).is_some())
     }

@@ -43,7 +43,7 @@ pub struct Schema {
 pub struct Key {
     /// As written.
     pub name: &'static str,
-    /// What its value looks like.
+    /// Shape of its value.
     pub shape: Shape,
     /// The value without it.
     pub default: Preset,

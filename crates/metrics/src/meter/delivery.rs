@@ -20,7 +20,7 @@ pub(super) struct Window {
     propagation: Vec<Duration>,
     /// When it was to end.
     planned: Time,
-    /// For how long sinks listen after that, if it is known.
+    /// Time that sinks listen after that, if it is known.
     drain: Option<Duration>,
 }
 

@@ -53,7 +53,7 @@ const FEW: f64 = 0.02;
 const BURSTIEST_OF_MANY: f64 = 2.0;
 
 impl QualitySummary {
-    /// What lies outside the range in which the E-model holds, each in a few words: then R and MOS are extrapolated. Empty if
+    /// Inputs outside the range in which the E-model holds, each in a few words: then R and MOS are extrapolated. Empty if
     /// nothing does.
     pub fn outside_model(&self) -> Vec<String> {
         let mut outside = Vec::new();

@@ -63,7 +63,7 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, screen: Screen) -
     out.into()
 }
 
-/// A relative difference with its sign; one that rounds to nothing has none.
+/// A relative difference with its sign; one that rounds to zero has no sign.
 fn percent(share: f64) -> String {
     let tenths = (1000.0 * share).round();
     if tenths == 0.0 { "0.0 %".to_owned() } else { format!("{:+.1} %", tenths / 10.0) }
