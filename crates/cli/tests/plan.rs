@@ -282,7 +282,7 @@ fn a_value_that_the_file_refuses_counts_as_broken_and_says_why() {
     let answer = &json["answers"][0];
     assert_eq!((&answer["kept"]["number"], &answer["broken"]["number"]), (&1472.0.into(), &1473.0.into()));
     assert!(
-        answer["sentence"].as_str().unwrap().contains("1473 is refused: a message of 1473 B"),
+        answer["sentence"].as_str().unwrap().contains("1473 is refused: `samples`: a message of 1473 B"),
         "{json:#}"
     );
 }

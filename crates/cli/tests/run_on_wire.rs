@@ -137,7 +137,12 @@ fn a_file_runs_over_its_links_and_stands_beside_the_simulator() {
         // No packet is faster than its links, and 100 messages a second are due.
         for (flow, least) in [("voice", 0.005), ("back", 0.010), ("across", 0.015)] {
             assert!(figure(wire, flow, "latency_min") >= least, "{flow}");
-            assert_eq!(figure(wire, flow, "sent"), figure(sim, flow, "sent"), "{flow}");
+            // The simulator connects within the measured time, and a source waits for that: here for one round trip.
+            let unsent = figure(wire, flow, "sent") - figure(sim, flow, "sent");
+            assert!(
+                if flow == "across" { (0.0..=5.0).contains(&unsent) } else { unsent == 0.0 },
+                "{flow}: {unsent}"
+            );
             assert!(figure(wire, flow, "received") > 0.0, "{flow}");
         }
         assert!(figure(wire, "bulk", "received") > 10.0);
