@@ -98,7 +98,7 @@ fn voice_that_does_not_get_out_in_time_is_dropped_at_the_sender() {
         let dropped = voice.transport_counters[counter];
         assert!(dropped > 1000, "{counter} in {:?}", voice.transport_counters);
         // Every message has one fate: received, dropped at the sender, or lost in the network.
-        assert_eq!(voice.counts.sent, 3000);
+        assert!(support::nearly(voice.counts.sent, 3000), "{:?}", voice.counts);
         let lost_under_way = voice.counts.lost - dropped;
         assert!(voice.counts.received > 1000 && lost_under_way < 300, "{options}: {:?}", voice.counts);
         // The network's queue holds 5 packets of 116 bytes, 97 ms; what waits at the sender is bounded too.
@@ -120,7 +120,8 @@ fn partial_coverage_lets_damage_behind_it_pass() {
     let lost = |options: &str| {
         let experiment = support::experiment("corrupt = \"5 %\"", &flows(options));
         let summary = simulate(&experiment);
-        flow(&summary, "voice").counts.lost
+        let counts = flow(&summary, "voice").counts;
+        counts.lost + counts.unfinished
     };
     let (whole, partial) = (lost(""), lost(", checksum-coverage = \"40 B\""));
     // A flipped bit is within the covered 56 of 216 bytes, or a few more where options stand.
@@ -139,7 +140,8 @@ fn voice_on_a_good_link_is_not_held_back() {
             ),
         ));
         let voice = flow(&summary, "voice");
-        assert_eq!((voice.counts.sent, voice.counts.lost), (500, 0), "{congestion_control}");
+        let counts = voice.counts;
+        assert!(support::nearly(counts.sent, 500) && counts.lost == 0, "{congestion_control}: {counts:?}");
         // There and back 20 ms and twice some 236 bytes at 1 Mbit/s; now and then behind an acknowledgement.
         let latency = voice.latency.expect("messages were received");
         assert!(latency.max.as_millis_f64() < 28.0, "{congestion_control}: {latency:?}");

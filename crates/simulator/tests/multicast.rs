@@ -101,8 +101,11 @@ fn every_sink_of_a_reflected_flow_has_its_own_round_trip() {
         let it = flow(&summary, "it");
         assert_eq!(it.measured, Measured::RoundTrip);
         let [b, c] = ["b", "c"].map(|name| sink(it, name));
-        assert_eq!([b, c].map(|sink| sink.counts.sent), [1500; 2], "{transport}");
-        assert_eq!([b, c].map(|sink| sink.counts.received), [1500; 2], "{transport}");
+        let sent = b.counts.sent;
+        assert!(support::nearly(sent, 1500), "{transport}: {sent}");
+        for sink in [b, c] {
+            assert_eq!((sink.counts.sent, sink.counts.received), (sent, sent), "{transport}");
+        }
         assert!((MS(20)..MS(24)).contains(&mean(b)), "{transport}: {}", mean(b));
         assert!((MS(70)..MS(74)).contains(&mean(c)), "{transport}: {}", mean(c));
     }
@@ -155,7 +158,8 @@ fn a_reliable_multicast_reaches_all_the_slow_the_late_and_outlives_the_dead() {
     let summary = measure(&links, &voice(to, transport, ""));
     let it = flow(&summary, "it");
     let [b, c, d] = ["b", "c", "d"].map(|name| sink(it, name));
-    assert_eq!((b.counts.sent, b.counts.received, b.counts.lost), (500, 500, 0));
+    assert!(support::nearly(b.counts.sent, 500), "{:?}", b.counts);
+    assert_eq!((b.counts.received, b.counts.lost), (b.counts.sent, 0));
     assert!((395..=400).contains(&c.counts.sent) && c.counts.lost == 0, "{:?}", c.counts);
     // What was sent until it was given up is lost for the one that fell silent.
     assert!((250..350).contains(&d.counts.sent), "{:?}", d.counts);

@@ -34,7 +34,8 @@ fn voice_arrives_in_every_mode() {
     for mode in MODES {
         let summary = over("", &voice(mode));
         let voice = flow(&summary, "voice");
-        assert_eq!((voice.counts.sent, voice.counts.received), (2000, 2000), "{mode}");
+        assert!(support::nearly(voice.counts.sent, 2000), "{mode}: {:?}", voice.counts);
+        assert_eq!(voice.counts.received, voice.counts.sent, "{mode}");
         let latency = voice.latency.expect("messages were received");
         // 25 ms and some 200 bytes at 8 Mbit/s; the first wait for the handshake.
         assert!((25.0..26.0).contains(&latency.min.as_millis_f64()), "{mode}: {latency:?}");

@@ -30,7 +30,8 @@ const LOSSY: &str = "loss = \"5 %\"";
 fn voice_arrives_over_ip_and_udp() {
     for (options, headers) in [("", 20), (", encapsulation = \"udp\"", 28)] {
         let voice = one("", options, VOICE);
-        assert_eq!((voice.counts.sent, voice.counts.received), (2000, 2000));
+        assert!(support::nearly(voice.counts.sent, 2000), "{:?}", voice.counts);
+        assert_eq!(voice.counts.received, voice.counts.sent);
         let latency = voice.latency.expect("messages were received");
         // The payload, the headers of SCTP and of its chunk, and of what carries it.
         let line = f64::from(80 + 12 + 16 + headers) * 8.0 / 8e6 * 1e3;
@@ -44,7 +45,11 @@ fn repairs_delay_less_without_order_and_on_more_streams_and_give_up_in_time() {
     let [one_stream, streams, unordered] =
         ["", ", streams = 10", ", ordered = false"].map(|options| one(LOSSY, options, VOICE));
     for summary in [&one_stream, &streams, &unordered] {
-        assert_eq!((summary.counts.sent, summary.counts.lost), (2000, 0));
+        assert!(
+            support::nearly(summary.counts.sent, 2000) && summary.counts.lost == 0,
+            "{:?}",
+            summary.counts
+        );
         assert!(summary.transport_counters["retransmissions"] > 50);
     }
     assert!(mean(&streams) < mean(&one_stream) && mean(&unordered) < mean(&one_stream));
@@ -84,7 +89,7 @@ fn what_waits_longer_than_the_send_timeout_is_refused() {
     let options = ", window = \"16 KiB\", send-timeout = \"40 ms\"";
     let stereo = one(narrow, options, STEREO);
     let wanted = stereo.counts.sent + stereo.counts.refused;
-    assert_eq!(wanted, 1875);
+    assert!(support::nearly(wanted, 1875), "{wanted}");
     // What is on its way at the end of the run is lost.
     assert!(stereo.counts.refused > 100 && stereo.counts.lost < 20, "{:?}", stereo.counts);
 }
@@ -111,7 +116,11 @@ fn members_on_one_socket_share_one_association() {
         |summary: &FlowSummary| summary.latency.expect("messages were received").mean.as_millis_f64();
     let [own, shared] = ["one-to-one", "one-to-many"].map(|style| many(style, LOSSY, "", VOICE));
     for summary in [&own, &shared] {
-        assert_eq!((summary.counts.sent, summary.counts.lost), (10_000, 0));
+        assert!(
+            support::nearly(summary.counts.sent, 10_000) && summary.counts.lost == 0,
+            "{:?}",
+            summary.counts
+        );
     }
     assert!(latency(&shared) > 1.1 * latency(&own), "a loss holds up everybody who shares the association");
     let packets = |style: &str| many(style, "", "", VOICE).transport_counters["packets-sent"];
@@ -119,6 +128,7 @@ fn members_on_one_socket_share_one_association() {
     // Through a buffer that is always full, nothing is lost.
     let small = ", window = \"16 KiB\", send-timeout = \"40 ms\"";
     let crowded = many("one-to-many", "", small, STEREO);
-    assert_eq!(crowded.counts.sent + crowded.counts.refused, 5 * 1875);
+    let wanted = crowded.counts.sent + crowded.counts.refused;
+    assert!(support::nearly(wanted, 5 * 1875), "{wanted}");
     assert!(crowded.counts.refused > 0 && crowded.counts.lost < 20, "{:?}", crowded.counts);
 }

@@ -18,7 +18,7 @@ const LOSSY: &str = "loss = \"5 %\"";
 #[test]
 fn reliable_voice_arrives_whole_and_unreliable_voice_in_time() {
     let reliable = one(LOSSY, "\"xtp\"", VOICE);
-    assert_eq!((reliable.counts.sent, reliable.counts.lost), (500, 0));
+    assert!(support::nearly(reliable.counts.sent, 500) && reliable.counts.lost == 0, "{:?}", reliable.counts);
     assert!(reliable.transport_counters["retransmissions"] > 10);
     let unreliable = one(LOSSY, "{ kind = \"xtp\", error-control = \"none\" }", VOICE);
     assert!((5..60).contains(&unreliable.counts.lost), "{:?}", unreliable.counts);

@@ -61,7 +61,7 @@ fn many_channels_share_a_stream_in_each_direction() {
     let summary = simulate(&parse(&format!("{head}{link}{}", flows.concat())));
     for name in ["there", "back"] {
         let flow = flow(&summary, name);
-        assert_eq!((flow.counts.sent, flow.counts.lost), (24 * 500, 0));
+        assert!(support::nearly(flow.counts.sent, 24 * 500) && flow.counts.lost == 0, "{:?}", flow.counts);
     }
 }
 

@@ -39,6 +39,11 @@ pub fn run(
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// Returns true if nearly all of the messages were sent that are due in the measured time: a source waits for its connection.
+pub fn nearly(sent: u64, due: u64) -> bool {
+    sent <= due && 100 * sent >= 98 * due
+}
+
 pub fn flow<'s>(summary: &'s RepetitionSummary, name: &str) -> &'s FlowSummary {
     summary.flows.iter().find(|flow| flow.flow == name).unwrap_or_else(|| panic!("no flow {name}"))
 }
