@@ -69,3 +69,13 @@ fn what_leaves_at_once_is_not_cut() {
         None
     );
 }
+
+#[test]
+fn a_window_of_blocks_is_counted_in_blocks() {
+    let text = "name = \"blocks\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+                rate = \"1 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
+                transport = { kind = \"urp\", window = 7, block = \"16 B\" }\nsource = { kind = \"voice\", samples = 16 }\n";
+    let experiment = Experiment::parse(text, "blocks.toml", &()).unwrap();
+    let limit = experiment.points[0].scenario.flows[0].meta.send_limit.clone().unwrap();
+    assert_eq!((limit.blocks, limit.bytes), (Some(7), Bytes(112)));
+}

@@ -136,6 +136,11 @@ pub trait TransportOptions: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// The `window` of such a transport, in blocks.
+    fn window_in_blocks(&self) -> Option<u64> {
+        None
+    }
+
     /// The bytes of a message, at least, that fill a packet where the path carries `mtu`; `None` if that is not known.
     fn full_packet(&self, _mtu: Bytes) -> Option<Bytes> {
         None

@@ -337,7 +337,7 @@ fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
         conversations: if flow.transport.is_shared() { 1 } else { flow.meta.members },
         narrowest: sink.forward.iter().map(|step| direction(step).rate).min(),
         packet: sink.forward.iter().map(|step| direction(step).mtu).chain(block).min(),
-        blocks: block.map(|block| bytes.count() / block.count().max(1)),
+        blocks: flow.transport.window_in_blocks(),
         in_sim_only: flow.transport.in_flight().is_none(),
         back: Some(propagation_of(&sink.backward, links)),
     })

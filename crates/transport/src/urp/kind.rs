@@ -115,6 +115,10 @@ impl TransportOptions for Urp {
         Some(self.block + Bytes(TRAILER_LENGTH as u64))
     }
 
+    fn window_in_blocks(&self) -> Option<u64> {
+        Some(self.window.into())
+    }
+
     fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
         Some(self.largest_block()?.min(mtu))
     }
