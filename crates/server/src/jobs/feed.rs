@@ -90,12 +90,14 @@ impl Feed {
         self.stir();
     }
 
-    /// Forgets records that nobody is being told of.
-    pub(crate) fn forget_records(&self) {
+    /// Forgets the records and repetitions of a job that has ended and has no watcher: they are in the store.
+    pub(crate) fn forget(&self) {
         if !self.is_watched() {
             let mut ring = self.ring();
-            ring.records.clear();
+            ring.records = VecDeque::new();
             ring.record_bytes = 0;
+            ring.told.retain(|event| event.name != "repetition");
+            ring.told.shrink_to_fit();
         }
     }
 
@@ -203,11 +205,23 @@ mod tests {
         assert_eq!(feed.watch(None).news().len(), 10);
         assert_eq!(early.news().len(), 10);
         // Somebody watches: nothing is forgotten.
-        feed.forget_records();
+        feed.forget();
         assert_eq!(feed.watch(None).news().len(), 10);
         drop(early);
-        feed.forget_records();
+        feed.forget();
         assert!(feed.watch(None).news().is_empty());
+    }
+
+    #[test]
+    fn a_job_that_has_ended_keeps_its_warnings_and_its_end() {
+        let feed = Arc::new(Feed::new());
+        feed.tell("warning", &"early");
+        for repetition in 0..100 {
+            feed.tell("repetition", &repetition);
+        }
+        feed.tell("end", &0);
+        feed.forget();
+        assert_eq!(names(&feed.watch(None).news()), [(1, "warning"), (102, "end")]);
     }
 
     #[test]

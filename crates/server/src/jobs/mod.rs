@@ -182,9 +182,9 @@ impl App {
                 )));
             }
             table.forget();
-            // Records of others that have ended are for those who look at them now.
+            // Events of others that have ended are for those who look at them now.
             for ended in table.jobs.iter().filter(|job| job.state().is_over()) {
-                ended.feed().forget_records();
+                ended.feed().forget();
             }
             table.jobs.push_back(Arc::clone(&job));
             table.waiting.push_back((Arc::clone(&job), Box::new(work)));
