@@ -117,16 +117,16 @@ pub(crate) fn request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-fn call(what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+fn call(what: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
     call_through(Domain::UNIX, what, request)
 }
 
 /// The same through a socket of that family, whose own calls no other family knows.
-fn call_through(domain: Domain, what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+fn call_through(domain: Domain, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
     let socket: OwnedFd = Socket::new(domain, Type::DGRAM, None)?.into();
     // SAFETY: `request` is an ifreq with a name that ends in a zero; what its other field points to, where it does, lives
     // as long as the caller's frame.
-    if unsafe { libc::ioctl(socket.as_raw_fd(), what, request) } < 0 {
+    if unsafe { libc::ioctl(socket.as_raw_fd(), what as libc::Ioctl, request) } < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())
