@@ -1,4 +1,6 @@
-//! Agents and their controller. The daemon of a host executes the parts of experiments assigned to it, streams their records back while they run, and
+//! Agents and their controller.
+//!
+//! The daemon of a host executes the parts of experiments assigned to it, streams their records back while they run, and
 //! keeps them on disk until the controller has acknowledged them.
 //!
 //! An [`Agent`] is both ends of parts. As the near end of one it connects to the far end's agent with the token that its

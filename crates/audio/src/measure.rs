@@ -127,7 +127,7 @@ pub struct Channel {
     pub gain: f64,
     /// Whether its sign is the opposite.
     pub inverted: bool,
-    /// Whether each sample of what was compared is the sent one, unchanged, and there is no other sound.
+    /// True if each sample is the sent one, unchanged, there is no other sound, and none is missing behind a silent end.
     pub identical: bool,
     /// Length of the silence at the end of the received channel, in seconds, where the sent one goes on: the sender had ended,
     /// or the end was lost. It is not compared.

@@ -169,10 +169,13 @@ fn default_medium() -> &'static str {
 
 /// A label, with the number of the things that it stands for.
 fn many(count: Option<u32>, label: String) -> String {
-    count.map_or(label.clone(), |count| format!("{count} × {label}"))
+    match count {
+        Some(count) => format!("{count} × {label}"),
+        None => label,
+    }
 }
 
-/// The word of a key of several kinds, as it is or would be if it were written.
+/// The kind that a key names, as a word or as a table with `kind`; empty without the key.
 fn word(keys: &Tree, key: &str) -> String {
     let written = match keys.get(key) {
         Some(Value::Object(table)) => table.get("kind").and_then(Value::as_str),

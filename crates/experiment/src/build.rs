@@ -10,6 +10,15 @@ use trunkline_traffic::{Source, SourceContext};
 use crate::model::{Flow, Host, Link, Scenario};
 
 impl Scenario {
+    /// The reason why a flow cannot cross the links of the file; `None` if links lead to all its sinks.
+    pub fn unlinked(&self, flow: &Flow) -> Option<String> {
+        let sink = flow.to.iter().find(|sink| sink.forward.is_empty())?;
+        let [from, to] = [flow.from, sink.host].map(|host| &self.hosts[host].name);
+        Some(format!(
+            "no link leads from `{from}` to `{to}`; add a `[link.NAME]`, or use the network as it is with `--on live`"
+        ))
+    }
+
     /// The links, empty, in their order. Their random streams are named after their place:
     /// `link.trunk/berlin-ottawa/loss`.
     pub fn build_links(&self, seed: Seed) -> Vec<Box<dyn Medium>> {

@@ -39,15 +39,17 @@ fn chunk(medium: &Values) -> Option<Bytes> {
     })
 }
 
-/// The bucket of a policer that a packet of this size never fits into.
+/// The bucket of a policer that never lets a packet of this size pass.
 fn bucket(medium: &Values, packet: Bytes) -> Option<(&'static str, String)> {
-    let size = |bucket: &str| {
-        medium.iter().find_map(|(name, value)| match value {
-            Value::Bytes(size) if name == bucket && *size < packet => Some(*size),
-            _ => None,
-        })
+    let value = |key: &str| medium.iter().find(|(name, _)| *name == key).map(|(_, value)| value);
+    let discards = matches!(value("policing"), Some(Value::Text(treatment)) if treatment == "discard");
+    let has_peak = matches!(value("peak-rate"), Some(Value::Rate(_)));
+    let too_small = |key: &'static str| match value(key) {
+        Some(Value::Bytes(size)) if *size < packet => Some((key, size.to_string())),
+        _ => None,
     };
-    ["committed-burst", "peak-burst"].into_iter().find_map(|bucket| Some((bucket, size(bucket)?.to_string())))
+    let committed = discards.then(|| too_small("committed-burst")).flatten();
+    committed.or_else(|| has_peak.then(|| too_small("peak-burst")).flatten())
 }
 
 impl Scenario {

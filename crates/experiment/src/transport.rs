@@ -8,8 +8,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use trunkline_adapters::quic;
 use trunkline_core::schema::{Value, Values};
-use trunkline_transport::features::{FEATURES, Row, table};
-use trunkline_transport::kind::{TransportKind, TransportOptions};
+use trunkline_transport::features::{FEATURES, table};
+use trunkline_transport::kind::{FeatureMode, TransportKind, TransportOptions};
 use trunkline_transport::{dccp, rtp, sctp, tcp, udp, urp, xtp};
 
 /// Every transport that an experiment file can name, in the order of the reference. The reader and its errors, the
@@ -120,8 +120,8 @@ pub fn transports_of(transports: &[&'static TransportKind]) -> String {
         let _ = write!(page, " {name} |");
     }
     let _ = write!(page, "\n|---|{}\n", "---|".repeat(FEATURES.len()));
-    for Row { mode, features } in table(transports) {
-        let _ = match mode {
+    for FeatureMode { option, features } in table(transports) {
+        let _ = match option {
             "" => write!(page, "| `{}` |", features.name),
             mode => write!(page, "| `{}`, `{mode}` |", features.name),
         };

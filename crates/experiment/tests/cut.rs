@@ -49,6 +49,14 @@ fn a_bucket_that_is_smaller_than_a_packet_cuts_it() {
     let found = found.unwrap();
     assert_eq!((found.option.as_str(), found.limit.as_str()), ("link.trunk.committed-burst", "1000 B"));
     assert_eq!(found.largest, Bytes(1000));
+    // What the committed bucket tags is discarded by the peak bucket only.
+    let tagged = cut(
+        "rate = \"10 Mbit/s\"\ncommitted-rate = \"500 kbit/s\"\ncommitted-burst = \"1000 B\"\npeak-rate = \"1 Mbit/s\"\n\
+         peak-burst = \"1200 B\"\npolicing = \"tag\"",
+        "\"udp\"",
+        1222,
+    );
+    assert_eq!(tagged.unwrap().option, "link.trunk.peak-burst");
 }
 
 #[test]

@@ -105,9 +105,8 @@ impl Talker {
         Talker::new(Box::new(AwaitsConnection), id, channels)
     }
 
-    /// The member's connection stands: this is its source, which does not start before that. So a source never waits for
-    /// a connection to be set up, in whatever driver. A connection that can no more be made stands in nobody's way
-    /// either: its source wants what it wants, and all of that is refused.
+    /// Gives the member its source, since its connection stands: in every driver a source starts after that. A source whose
+    /// connection can no longer be made starts too, and all its messages are refused.
     pub fn begin(&mut self, source: Box<dyn Source>) {
         self.source = source;
     }

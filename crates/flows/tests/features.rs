@@ -7,7 +7,8 @@ use trunkline_core::Seed;
 use trunkline_experiment::{Experiment, TRANSPORTS};
 use trunkline_flows::{FlowSpec, Made};
 use trunkline_testkit::promises::{Group, Placed, Subject, untrue};
-use trunkline_transport::features::{Row, table};
+use trunkline_transport::features::table;
+use trunkline_transport::kind::FeatureMode;
 
 #[test]
 fn every_row_is_as_the_transport_behaves() {
@@ -16,8 +17,8 @@ fn every_row_is_as_the_transport_behaves() {
         table(TRANSPORTS).into_iter().partition(|row| row.features.name != "mptcp");
     assert_eq!(kernels.len(), 1);
     let untrue: Vec<_> = thread::scope(|scope| {
-        let begin = |row: Row| {
-            let thread = thread::Builder::new().name(format!("{} {}", row.features.name, row.mode));
+        let begin = |row: FeatureMode| {
+            let thread = thread::Builder::new().name(format!("{} {}", row.features.name, row.option));
             (row, thread.spawn_scoped(scope, move || prove(&row)).expect("a thread can be had"))
         };
         let proofs: Vec<_> = rows.into_iter().map(begin).collect();
@@ -29,7 +30,7 @@ fn every_row_is_as_the_transport_behaves() {
 }
 
 /// The features for which the row is wrong.
-fn prove(row: &Row) -> Vec<&'static str> {
+fn prove(row: &FeatureMode) -> Vec<&'static str> {
     let [one, two] = ["\"b\"", "[\"b\", \"c\"]"].map(|sinks| move || spec(row, sinks));
     let group = |spec: FlowSpec| {
         let group = spec.group(0, Seed::new(1, 0)).expect("it is multicast");
@@ -54,7 +55,7 @@ fn placed(made: Made) -> Placed {
 }
 
 /// Of a flow over this transport to these sinks.
-fn spec(Row { mode, features }: &Row, sinks: &str) -> FlowSpec {
+fn spec(FeatureMode { option: mode, features }: &FeatureMode, sinks: &str) -> FlowSpec {
     let comma = if mode.is_empty() { "" } else { ", " };
     let reflect = mode.contains("transaction");
     let text = format!(

@@ -119,24 +119,21 @@ impl Peers {
         Ok(())
     }
 
-    /// The peer under a name that no other key has here: its own, or with a number behind it. Hosts may have one name.
+    /// The peer under a name that no other key has here: its own, or with a number behind it: two hosts may call themselves the same.
     ///
     /// # Errors
     /// If nobody can have this name, or the folder cannot be read.
     pub(crate) fn with_free_name(&self, peer: &Peer) -> Result<Peer, PeerError> {
         check_name(&peer.name)?;
-        // With a number it is a name too.
+        // Leaves room for the number within the longest name.
         let stem: String = peer.name.chars().take(56).collect();
         let numbered = (2u32..).map(|number| format!("{stem}-{number}"));
-        for name in core::iter::once(peer.name.clone()).chain(numbered) {
+        let tried = core::iter::once(peer.name.clone()).chain(numbered).map(|name| {
             let named = Peer { name, ..peer.clone() };
-            match self.could_add(&named) {
-                Ok(()) => return Ok(named),
-                Err(PeerError::DuplicateName { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(peer.clone())
+            self.could_add(&named).map(|()| named)
+        });
+        let mut free = tried.filter(|tried| !matches!(tried, Err(PeerError::DuplicateName { .. })));
+        free.next().unwrap_or_else(|| self.could_add(peer).map(|()| peer.clone()))
     }
 
     /// Forgets a peer, also one whose file is damaged.

@@ -58,7 +58,7 @@ fn too_large(view: &View, side: &Side) -> Vec<String> {
         let place =
             if view.is_swept() { format!(" at {}", point_name(point, view.axes())) } else { String::new() };
         format!(
-            "Link `{link}` dropped {dropped} packets{place} that are larger than its `mtu`: no queue and no loss did that."
+            "Link `{link}` dropped {dropped} packets{place} that are larger than its `mtu`. Neither congestion nor random loss dropped them."
         )
     };
     found.into_iter().map(sentence).collect()

@@ -2,6 +2,8 @@
 //!
 //! The file may name any: the simulator has a list, and every kernel loads its own. So only the backend can refuse one.
 
+use std::cell::LazyCell;
+
 use trunkline_experiment::{Experiment, Flow, Problems, Scenario, enumerate, nearest};
 use trunkline_io::tcp::offered_congestion_controls;
 use trunkline_store::Backend;
@@ -31,8 +33,8 @@ pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), Ru
 }
 
 /// The reason why a congestion control that a flow names is refused here by the simulator and by the kernel; `None` if one has it.
-pub(crate) fn is_unknown_everywhere(scenario: &Scenario) -> Option<String> {
-    let kernel = offered_congestion_controls();
+pub(crate) fn unknown_everywhere(scenario: &Scenario) -> Option<String> {
+    let kernel = LazyCell::new(offered_congestion_controls);
     let unknown = |flow: &Flow| {
         let wanted = named(flow)?;
         refusal(Backend::Sim, &wanted, &kernel)?;

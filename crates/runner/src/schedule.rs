@@ -157,15 +157,17 @@ impl RunnerError {
 /// Finds what would stop the run at once, before anything is written: a port in use, a transport option that this
 /// machine or the simulator does not have.
 pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
-    let is_elsewhere = request.is_elsewhere()?;
+    let (is_elsewhere, driver) = (request.is_elsewhere()?, backend::driver(request.backend));
     for point in &request.experiment.points {
         if point.scenario.flows.is_empty() {
             return Err(RunnerError::NoFlows);
         }
-        if !is_elsewhere {
+        if is_elsewhere {
+            driver.refuse(&point.scenario)?;
+        } else {
             congestion::check(request, &point.scenario)?;
+            driver.check(request, &point.scenario)?;
         }
-        backend::driver(request.backend).check(request, &point.scenario)?;
     }
     if request.backend == Backend::Live {
         check_agents(request)?;
@@ -175,7 +177,7 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
 
 impl Request<'_> {
     /// True if agents measure on other hosts and are not connected, so that this machine cannot check them.
-    pub(crate) fn is_elsewhere(&self) -> Result<bool, RunnerError> {
+    fn is_elsewhere(&self) -> Result<bool, RunnerError> {
         Ok(self.backend == Backend::Live
             && self.fleet.is_none()
             && !trunkline_agent::controller::agents_of(self.experiment)?.is_empty())
@@ -209,10 +211,10 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
     let choices = request.experiment.points.iter().map(|point| point.choice.clone()).collect();
-    let writer = store.begin(new_run(&request, choices))?;
     if let Some(fleet) = request.fleet {
-        forget_stored(store, &writer, fleet)?;
+        forget_stored(store, None, fleet)?;
     }
+    let writer = store.begin(new_run(&request, choices))?;
     finish_measuring(writer, request, |stored| Some(stored as usize), observer, stop)
 }
 
@@ -226,7 +228,7 @@ pub fn resume(
 ) -> Result<Outcome, RunnerError> {
     let writer = store.resume(id)?;
     if let Some(fleet) = request.fleet {
-        forget_stored(store, &writer, fleet)?;
+        forget_stored(store, Some(&writer), fleet)?;
     }
     let choices: BTreeMap<u32, Vec<usize>> =
         store.run(id)?.points.into_iter().map(|point| (point.index, point.choice)).collect();
@@ -237,17 +239,20 @@ pub fn resume(
     finish_measuring(writer, request, place, observer, stop)
 }
 
-/// Lets agents forget what they keep of repetitions that the store has; what it lacks is taken from them. Also of earlier runs: an
-/// agent or a controller that dies at the end of one leaves parts that are stored.
-fn forget_stored(store: &Store, writer: &RunWriter, fleet: &Fleet) -> Result<(), RunnerError> {
+/// Discards parts on the agents whose repetitions are stored, of complete runs and of the one that is resumed: an agent or a
+/// controller that dies at the end of a run leaves such parts.
+fn forget_stored(store: &Store, resumed: Option<&RunWriter>, fleet: &Fleet) -> Result<(), RunnerError> {
     let kept = fleet.kept()?;
-    let (own, missing) = (writer.info()?.key, writer.missing()?);
+    let resumed = match resumed {
+        Some(writer) => Some((writer.info()?.key, writer.missing()?)),
+        None => None,
+    };
     let runs = store.runs()?;
     let is_complete =
         |run: &String| runs.iter().any(|info| info.key == *run && info.status == Status::Complete);
-    let is_stored = |at: &PartKey| match at.run == own {
-        true => !missing.contains(&(at.point, at.repetition)),
-        false => is_complete(&at.run),
+    let is_stored = |at: &PartKey| match &resumed {
+        Some((own, missing)) if at.run == *own => !missing.contains(&(at.point, at.repetition)),
+        _ => is_complete(&at.run),
     };
     kept.iter().filter(|kept| is_stored(&kept.at)).for_each(|kept| fleet.forget(&kept.at));
     Ok(())

@@ -30,11 +30,10 @@ mod linux;
 /// With the first such thing.
 pub(crate) fn refuse_unwired(scenario: &Scenario) -> Result<(), RunnerError> {
     trunkline_live::refuse_simulated(&on_sockets(scenario))?;
-    let leads_nowhere = |flow: &&Flow| flow.to.iter().any(|sink| sink.forward.is_empty());
-    if let Some(flow) = scenario.flows.iter().find(leads_nowhere) {
-        let reason =
-            "no link leads to its sink; add a `[link.NAME]`, or use the network as it is with `--on live`";
-        return Err(LiveError::Flow { flow: flow.meta.name.clone(), reason: reason.to_owned() }.into());
+    for flow in &scenario.flows {
+        if let Some(reason) = scenario.unlinked(flow) {
+            return Err(LiveError::Flow { flow: flow.meta.name.clone(), reason }.into());
+        }
     }
     Plan::new(scenario).map_err(WireError::from)?;
     Ok(())

@@ -25,11 +25,8 @@ pub(crate) fn conversations(
     seed: Seed,
 ) -> Result<Vec<Conversation>, String> {
     let flow = &scenario.flows[flow_index];
-    if let Some(sink) = flow.to.iter().find(|sink| sink.forward.is_empty()) {
-        let [from, to] = [flow.from, sink.host].map(|host| &scenario.hosts[host].name);
-        return Err(format!(
-            "no link leads from `{from}` to `{to}`; add a `[link.NAME]`, or use the network as it is with `--on live`"
-        ));
+    if let Some(reason) = scenario.unlinked(flow) {
+        return Err(reason);
     }
     let spec = FlowSpec::of(scenario, flow_index);
     let ids = flow.meta.first.0..flow.meta.first.0 + flow.meta.ids();

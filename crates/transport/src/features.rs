@@ -1,7 +1,7 @@
 //! What each transport promises, whoever implements it: the feature table of Schiavoni and Queiroz (2013, Table 1).
 
 use crate::conversation::Features;
-use crate::kind::TransportKind;
+use crate::kind::{FeatureMode, TransportKind};
 
 /// UDP (RFC 768).
 pub const UDP: Features = Features {
@@ -228,20 +228,11 @@ pub const FEATURES: [Column; 11] = [
     ("checksum", |f| f.checksum),
 ];
 
-/// A row of the table: a transport, or one of its modes that promises something else.
-#[derive(Clone, Copy, Debug)]
-pub struct Row {
-    /// The option of an experiment file that selects the mode; empty for the transport without options.
-    pub mode: &'static str,
-    /// Its promises.
-    pub features: &'static Features,
-}
-
-/// The table of these transports.
-pub fn table(transports: &[&'static TransportKind]) -> Vec<Row> {
+/// The table of these transports: a row for each and for each of its modes, which has the option that selects it, or none.
+pub fn table(transports: &[&'static TransportKind]) -> Vec<FeatureMode> {
     let rows = |kind: &&'static TransportKind| {
-        let modes = kind.modes.iter().map(|mode| Row { mode: mode.option, features: mode.features });
-        core::iter::once(Row { mode: "", features: kind.features }).chain(modes)
+        core::iter::once(FeatureMode { option: "", features: kind.features })
+            .chain(kind.modes.iter().copied())
     };
     transports.iter().flat_map(rows).collect()
 }

@@ -1,7 +1,5 @@
 //! What must fit together: source, transport and the links on the way.
 
-use core::ops::Range;
-
 use trunkline_core::Distribution;
 use trunkline_core::schema::{Kind, Value};
 use trunkline_traffic::SourceKind;
@@ -67,7 +65,7 @@ impl Reader<'_> {
                 "an answer of {answer} B is larger than the {} B that one over `{}` may have",
                 transport.max_message, transport.name
             );
-            self.remark(at, message);
+            self.remark(places.source.span_of("answer"), message);
         }
         // The largest of an exponential distribution comes once in 10^27 messages, that of a normal one once in 10^19.
         let is_rare =
@@ -77,7 +75,7 @@ impl Reader<'_> {
                 "a message of {message} B is larger than the {} B that one over `{}` may have",
                 transport.max_message, transport.name
             );
-            self.remark(size_at(source, places), message);
+            self.remark(given(SIZES, places).map_or(at, |key| places.source.span_of(key)), message);
         } else if let Some(links) = links {
             self.check_packets(flow, source, places, links, message);
         }
@@ -164,19 +162,18 @@ impl Reader<'_> {
         };
         let forward = flow.nowhere.into_iter().chain(entrances(|sink| &sink.forward)).collect();
         let backward = || entrances(|sink| &sink.backward);
-        let mut ways = vec![(forward, "a message", message, drawn)];
+        let mut ways = vec![(forward, "a message", message, drawn, SIZES)];
         match flow.answer() {
-            Answer::Bytes(answer) => ways.push((backward(), "an answer", answer, false)),
-            _ if flow.reflect => ways.push((backward(), "a message", message, drawn)),
+            Answer::Bytes(answer) => ways.push((backward(), "an answer", answer, false, &["answer"])),
+            _ if flow.reflect => ways.push((backward(), "a message", message, drawn, SIZES)),
             _ => {}
         }
         let mtu = |&(link, port): &(usize, u16)| links[link].directions[usize::from(port)].mtu.count();
-        for (place, (path, noun, size, drawn)) in ways.into_iter().enumerate() {
+        for (place, (path, noun, size, drawn, keys)) in ways.into_iter().enumerate() {
             let whole = size.saturating_add(flow.added_to(size));
             let message = MessageSize { noun, size, whole, varies: drawn, is_back: place > 0 };
             // The key that decides about the size.
-            let of_source = if place > 0 && noun == "an answer" { &["answer"][..] } else { SIZES };
-            let of_source = of_source.iter().copied().find(|key| places.source.gives(key));
+            let of_source = given(keys, places);
             let span = |key: Option<&str>| match (key, of_source) {
                 (Some(key), _) => places.transport.span_of(key),
                 (None, Some(key)) => places.source.span_of(key),
@@ -201,14 +198,13 @@ impl Reader<'_> {
     }
 }
 
-/// Place of the source's message size in the file, or of the source.
-fn size_at<'p>(source: &SourceKind, places: &'p Places<'_>) -> &'p Range<usize> {
-    let sizes = source.parameters.iter().filter(|p| matches!(p.kind, Kind::Sizes { .. }));
-    let given = sizes.map(|size| places.source.span_of(size.name));
-    given.into_iter().find(|span| **span != places.source.span).unwrap_or(&places.source.span)
-}
 /// The keys of sources that say how large a message can be, the one that decides first.
 const SIZES: &[&str] = &["largest", "fifo", "samples", "message", "frames"];
+
+/// The first of these keys that the file gives the source.
+fn given(keys: &[&'static str], places: &Places<'_>) -> Option<&'static str> {
+    keys.iter().copied().find(|key| places.source.gives(key))
+}
 
 /// Whether the source draws a size from such a distribution.
 fn draws_size(flow: &Flow, source: &SourceKind, such: impl Fn(&Distribution) -> bool) -> bool {

@@ -62,8 +62,8 @@ pub(super) const VOICE_CHANNELS: Definition = define(
 pub(super) const FAIRNESS: Definition = define(
     "fairness",
     "fairness",
-    "Jain's index of the user throughputs of the members of a flow or of a bundle, each over its own active time: 1 if all are equal, 1/n \
-     if one has everything.",
+    "Jain's index of the user throughputs of the members of a flow or of a bundle, each over its own active \
+     time: 1 if all are equal, 1/n if one has everything.",
 )
 .source("Jain, Chiu and Hawe 1984");
 

@@ -27,8 +27,8 @@ pub(crate) const COMMITTED_RATE: Parameter = Parameter {
     name: "committed-rate",
     kind: RATES,
     default: Preset::Absent,
-    doc: "Committed information rate of the carrier (the CIR of RFC 2698), policed by a token bucket at the \
-          line's entry and counted at the network layer. Without this key, packets are not policed.",
+    doc: "Committed information rate of the carrier (the CIR of RFC 2698), policed by a token bucket \
+          behind the line and counted at the network layer. Without this key, packets are not policed.",
 };
 pub(crate) const COMMITTED_BURST: Parameter = Parameter {
     name: "committed-burst",

@@ -23,7 +23,6 @@ impl Driver for Live {
     fn check(&self, request: &Request<'_>, scenario: &Scenario) -> Result<(), RunnerError> {
         match request.fleet {
             Some(fleet) => Ok(fleet.check(scenario)?),
-            None if request.is_elsewhere()? => self.refuse(scenario),
             None => Ok(trunkline_live::check(scenario, request.live)?),
         }
     }

@@ -51,8 +51,10 @@ pub(crate) fn driver(backend: Backend) -> &'static dyn Driver {
 /// The reason why a backend cannot measure a scenario on any machine; `None` if it can.
 pub fn refused(backend: Backend, scenario: &Scenario) -> Option<String> {
     let refused = driver(backend).refuse(scenario).err().map(|error| error.to_string());
-    refused
-        .or_else(|| if backend.is_simulated() { None } else { congestion::is_unknown_everywhere(scenario) })
+    match backend.is_simulated() {
+        true => refused,
+        false => refused.or_else(|| congestion::unknown_everywhere(scenario)),
+    }
 }
 
 /// Differences from the experiment, in sentences: messages that are larger than asked for, and on the wire also the kernel's

@@ -53,9 +53,9 @@ pub struct TcpConfig {
     /// True if segments have half of the peer's largest window at most, as in Linux, so that two fit into it. Otherwise a
     /// segment is as small as the window makes it, if that is worth it (RFC 9293 section 3.8.6.2.1).
     pub half_window_segments: bool,
-    /// True if the congestion window counts bytes and grows by a segment with every acknowledgement, whether it was used or
-    /// not (RFC 2001). Otherwise it counts segments, grows by as many as were acknowledged, and only while it is used, as in
-    /// Linux.
+    /// True if the congestion window counts bytes and grows with every acknowledgement (RFC 2001): by a segment in slow start,
+    /// by a segment per window in congestion avoidance, whether the window was full or not. Upon a loss, the smaller of it and
+    /// the peer's window is halved. Otherwise it counts acknowledged segments and grows only while it is used, as in Linux.
     pub window_in_bytes: bool,
     /// Whether departures are spread over the round trip.
     pub pacing: Pacing,

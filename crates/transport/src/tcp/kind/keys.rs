@@ -509,9 +509,9 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "window-in-bytes",
         Kind::Flag,
         Nothing,
-        "Whether the congestion window counts bytes and grows by a segment with every acknowledgement, whether it was used or \
-         not (RFC 2001), as in systems of the 1990s. Linux counts segments, grows by as many as were acknowledged, and only while \
-         the window is used.",
+        "Whether the congestion window counts bytes and grows with every acknowledgement (RFC 2001): by a segment in slow start, by \
+         a segment per window in congestion avoidance, whether the window was full or not. Linux counts acknowledged segments, and \
+         lets only a window grow that is used (RFC 7661).",
         |config, values| config.window_in_bytes = values.flag("window-in-bytes"),
     ),
     TcpKey::new(
