@@ -123,6 +123,28 @@ fn a_program_at_a_terminal_is_stopped_and_goes_on_like_a_job() {
 }
 
 #[test]
+fn a_program_has_the_terminal_from_its_first_instruction() {
+    let Some(bench) = bench() else { return };
+    bench.write("rc", "bind 'set enable-bracketed-paste off'\nPS1='outer> '\n");
+    let mut shell = Command::new("bash");
+    shell.args(["--noprofile", "--rcfile", "rc"]).current_dir(bench.path(""));
+    shell.env("XDG_RUNTIME_DIR", bench.path(""));
+    let mut terminal = Terminal::start(&shell);
+    terminal.wait_for("outer> ");
+    // After the name: its state, parent, group, session, terminal, and the group that has the terminal.
+    bench.write("who", "read line </proc/self/stat; set -- ${line##*)}; echo group $3 of $6.\n");
+    let program = env!("CARGO_BIN_EXE_trunkline");
+    for _ in 0..20 {
+        terminal.press(&format!("{program} wire pair.toml --at b -- sh who\n"));
+        terminal.wait_for("group ");
+        let shown = terminal.wait_for(".\r\n");
+        let (group, foreground) = shown.trim_end_matches(".\r\n").split_once(" of ").expect("two groups");
+        assert_eq!(group, foreground, "its group and that of the terminal");
+        terminal.wait_for("outer> ");
+    }
+}
+
+#[test]
 fn a_program_sees_the_programs_of_its_own_host_only() {
     let Some(bench) = bench() else { return };
     // The first process stands on the host too: whoever enters its network gets nowhere else.

@@ -57,6 +57,35 @@ pub fn die_with_parent() {
     }
 }
 
+/// Lets the command start as a shell's job in the foreground: in a process group of its own, which has the terminal on
+/// its standard input before the program's first instruction. A program that got the terminal only afterwards could ask
+/// for it too early, be stopped for that, and lose a Ctrl-Z that came meanwhile: `SIGCONT` discards it.
+pub fn start_in_foreground(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt as _;
+
+    let take_terminal = || {
+        // SAFETY: the set is initialised by the first call before it is read, and all of these calls are
+        // async-signal-safe (signal-safety(7)), as is required between fork and exec.
+        unsafe {
+            let mut background: libc::sigset_t = core::mem::zeroed();
+            let mut before: libc::sigset_t = core::mem::zeroed();
+            libc::sigemptyset(&mut background);
+            // Whoever does not have the terminal yet would be stopped.
+            libc::sigaddset(&mut background, libc::SIGTTOU);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &background, &mut before);
+            // An error means that there is no terminal any more.
+            libc::tcsetpgrp(libc::STDIN_FILENO, libc::getpid());
+            libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+        }
+        Ok(())
+    };
+    command.process_group(0);
+    // SAFETY: the closure allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(take_terminal);
+    }
+}
+
 /// Lets the calling thread run on this core only, counted from 0. Linux only; elsewhere it does nothing.
 ///
 /// # Errors

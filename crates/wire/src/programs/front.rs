@@ -4,12 +4,12 @@
 //! namespace of its host, where a shell must be able to name its group.
 
 use std::io;
-use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
 
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
+use trunkline_io::process::start_in_foreground;
 
 use crate::WireError;
 use crate::ground::Namespace;
@@ -31,10 +31,9 @@ impl Front {
         if foreground() != Some(getpgrp()) {
             return Ok(Front { child: host.spawn(command)?, group: None });
         }
-        command.process_group(0);
-        let child = host.spawn(command)?;
+        start_in_foreground(&mut command);
+        let child = host.spawn(command).inspect_err(|_| give_terminal(getpgrp()))?;
         let group = Pid::from_raw(child.id() as i32);
-        give_terminal(group);
         Ok(Front { child, group: Some(group) })
     }
 
