@@ -57,7 +57,7 @@ test('two agents are enrolled at, drawn, measured, stopped, resumed and reported
   // 100 messages a second for two seconds.
   await page.getByRole('tab', { name: 'Figures' }).click();
   await expect(page.getByRole('row', { name: /^messages sent/ })).toContainText('200');
-  await expect(page.getByRole('row', { name: /^bound of the clocks/ })).toBeVisible();
+  await expect(page.getByRole('row', { name: /^clock error bound/ })).toBeVisible();
   await page.getByRole('link', { name: 'Report', exact: true }).click();
   await expect(page.getByRole('heading', { level: 1 })).toContainText('between agents');
 });

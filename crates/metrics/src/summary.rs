@@ -122,7 +122,7 @@ pub struct FlowSummary {
     /// Each by itself of the flows that a flow between hosts that are alike is made as, without curves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<FlowSummary>,
-    /// Bytes that arrived and were no message of this run.
+    /// Bytes that arrived but were not part of a message of this run.
     pub stray: Bytes,
     /// Points of the latency's cumulative distribution: (latency, share of messages at most that), both increasing; at
     /// most 512.

@@ -65,13 +65,13 @@ pub struct VoicePathSummary {
     pub capture_overflows: u64,
     /// Samples that found no room in an A/D FIFO.
     pub capture_lost: u64,
-    /// How often a D/A FIFO had nothing to play.
+    /// Number of times that a D/A FIFO had nothing to play.
     pub underflows: u64,
-    /// How long they had nothing to play, in all.
+    /// Total time in which D/A FIFOs had nothing to play.
     pub silence: Duration,
     /// The longest silence.
     pub silence_longest: Duration,
-    /// Packets of which samples found no room in a D/A FIFO.
+    /// Packets of which a full D/A FIFO dropped samples.
     pub playback_overflows: u64,
     /// Samples that found no room in a D/A FIFO.
     pub playback_lost: u64,

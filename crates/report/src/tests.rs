@@ -233,7 +233,7 @@ fn live_runs_say_that_links_were_not_applied_and_show_stalls() {
 fn one_way_figures_between_hosts_carry_the_bound_of_the_clocks() {
     let mut live = fixtures::swept(Backend::Live);
     assert!(!terminal(&live, Screen::default()).contains("clocks"));
-    assert!(!html(&live, None).contains("bound of the clocks</a>"));
+    assert!(!html(&live, None).contains("clock error bound</a>"));
     for point in &mut live.points {
         for flow in point.repetitions.iter_mut().filter_map(|r| r.summary.as_mut()).flat_map(|s| &mut s.flows)
         {

@@ -10,16 +10,15 @@ use super::{Definition, FigureKind, Grain, define, figure};
 pub(super) const BUNDLE: Definition = define(
     "bundle",
     "bundle",
-    "Flows counted together on one path. Its throughput is that of all of them, over the time from the \
-     first due message to the end of the last active time; network throughput with all framing of the first \
-     link.",
+    "Flows counted together. The throughput is that of all of them, over the time from the first due message to the \
+     end of the last active time; network throughput includes all framing of the first link.",
 );
 
 pub(super) const CONNECTION: Definition = define(
     "connection",
     "figures of connections",
-    "Of each member of a bundle's flows by itself first; then the mean, the smallest and the largest over \
-     all members whose flows use the same transport. p99.9 is at most 0.8 % too high.",
+    "Each figure is first computed for every member of the bundle's flows by itself. Then its mean, smallest and \
+     largest value are taken over all members whose flows use the same transport. p99.9 is at most 0.8 % too high.",
 )
 .source("Lamont et al. 1998, section 6");
 
@@ -36,11 +35,11 @@ macro_rules! over_connections {
                 .grain($grains.0),
             figure(concat!($id, "_min"), concat!($name, ", smallest"), $quantity, &$definition)
                 .of_connections(|c| Some($base(c.$field?.min)))
-                .limit(concat!($key, ".min"), "The same: the smallest of all.")
+                .limit(concat!($key, ".min"), "The same, smallest value.")
                 .grain($grains.1),
             figure(concat!($id, "_max"), concat!($name, ", largest"), $quantity, &$definition)
                 .of_connections(|c| Some($base(c.$field?.max)))
-                .limit(concat!($key, ".max"), "The same: the largest of all.")
+                .limit(concat!($key, ".max"), "The same, largest value.")
                 .grain($grains.1),
         )*]
     };
@@ -57,7 +56,7 @@ pub(super) const FIGURES: &[FigureKind] = &[
         .of_bundle(|b| Some(b.network?.bits_per_second() as f64))
         .limit(
             "throughput.network",
-            "What the flows took of their path's first link, with all framing of that link.",
+            "Traffic of the flows on the first link of their path, with all framing of that link.",
         )
         .stored("network-throughput"),
     figure("active", "active time", Time, &BUNDLE).of_bundle(|b| Some(b.active.as_secs_f64())),
@@ -80,5 +79,5 @@ pub(super) const OF_CONNECTIONS: &[FigureKind] = over_connections! {
     latency_mean: "connection_latency_mean", "latency mean of a connection", Time, CONNECTION,
         "latency.mean", "Mean latency of a connection", UNCOUNTED, |time: Duration| time.as_secs_f64();
     latency_p999: "connection_latency_p999", "latency p99.9 of a connection", Time, CONNECTION,
-        "latency.p999", "What 99.9 % of a connection's latencies are at most", UNCOUNTED, |time: Duration| time.as_secs_f64();
+        "latency.p999", "Latency that 99.9 % of a connection's messages do not exceed", UNCOUNTED, |time: Duration| time.as_secs_f64();
 };

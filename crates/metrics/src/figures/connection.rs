@@ -10,19 +10,19 @@ use crate::summary::FlowSummary;
 pub(super) const TCP_OVER_TIME: Definition = define(
     "tcp-over-time",
     "TCP over time",
-    "The sending end of a flow's first TCP connection at regular times: congestion window, slow-start threshold, bytes \
-     in flight, smoothed round trip and pacing rate; on wire and live the kernel's. The figures are the mean over these samples \
-     (at most 400) and the largest. A sample without a quantity, as the smoothed round trip before the first measured one, does \
-     not count.",
+    "State of the sending end of a flow's first TCP connection, sampled at regular intervals: congestion window, \
+     slow-start threshold, bytes in flight, smoothed round trip and pacing rate. On wire and live it is the \
+     kernel's. The figures are the mean and the largest of these samples (at most 400). A sample that lacks a \
+     quantity, such as the smoothed round trip before the first measurement, does not count.",
 )
 .source("RFC 9293, RFC 6298 (smoothed round trip), TCP_INFO of Linux");
 
 pub(super) const RETRANSMISSIONS: Definition = define(
     "retransmissions",
     "retransmissions",
-    "Segments or packets that the transport sent again, over all members of the flow, drain time included. The simulator's TCP \
-     also counts them by cause: fast (duplicate acknowledgements), RACK, tail loss probe, timeout; and those that the \
-     peer had already received (spurious). The kernel's TCP reports their number only.",
+    "Segments or packets that the transport retransmitted, over all members of the flow, including the drain time. \
+     The simulator's TCP also counts them by cause: fast (duplicate acknowledgements), RACK, tail loss probe, \
+     timeout; and those that the peer had already received (spurious). The kernel's TCP reports only their number.",
 )
 .source("RFC 8985 (RACK, tail loss probe), RFC 2883 (spurious)");
 

@@ -12,19 +12,19 @@ pub(super) const LOSS_BURST: Definition =
 pub(super) const REORDERED: Definition = define(
     "reordered",
     "reordered",
-    "Arrived with a smaller sequence number than one that arrived before, per channel.",
+    "Messages that arrived after a message with a larger sequence number, per channel.",
 )
 .source("RFC 4737 section 3");
 
 pub(super) const COUNTS: Definition = define(
     "counts",
     "counts",
-    "Due = sent + refused; sent = received + late + lost + unfinished. Duplicates are further copies and \
-     count nowhere else.",
+    "Due = sent + refused; sent = received + late + lost + unfinished. Further copies of a message count as \
+     duplicates and nowhere else.",
 );
 
 pub(super) const STRAY: Definition =
-    define("stray", "stray bytes", "Bytes that arrived and were no message of this run.");
+    define("stray", "stray bytes", "Bytes that arrived but were not part of a message of this run.");
 
 pub(super) const DEFINITIONS: &[&Definition] = &[&LOSS_BURST, &REORDERED, &COUNTS, &STRAY];
 

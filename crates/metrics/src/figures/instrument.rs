@@ -7,10 +7,10 @@ use super::{Definition, FigureKind, KnownIn, define, figure};
 
 pub(super) const CLOCK_ERROR: Definition = define(
     "clock-error",
-    "bound of the clocks",
-    "Between hosts, the arrival of a message is read from the sink's clock and brought to the source's. No \
-     one-way time is further from the truth than this, whatever the ways there and back are; differences \
-     between messages (jitter) are as exact as the clocks run evenly.",
+    "clock error bound",
+    "Between hosts, the arrival time of a message is read from the sink's clock and converted to the source's. No \
+     one-way time is wrong by more than this bound, however asymmetric the path is. Differences between messages \
+     (jitter) are as exact as the clocks' rates are constant.",
 )
 .source("RFC 5905, maximum error")
 .known_in(KnownIn::Live);
@@ -18,18 +18,18 @@ pub(super) const CLOCK_ERROR: Definition = define(
 pub(super) const SCHEDULE_ERROR: Definition = define(
     "schedule-error",
     "schedule error",
-    "How long after its due time a message was handed to the kernel: the instrument's own error.",
+    "Time from a message's due time until it was passed to the kernel: the instrument's own error.",
 )
 .known_in(KnownIn::WireAndLive);
 
 pub(super) const SEND_CALL: Definition =
-    define("send-call", "send call", "How long the call took that handed a message to the kernel.")
+    define("send-call", "send call", "Duration of the system call that passed a message to the kernel.")
         .known_in(KnownIn::WireAndLive);
 
 pub(super) const DEFINITIONS: &[&Definition] = &[&CLOCK_ERROR, &SCHEDULE_ERROR, &SEND_CALL];
 
 pub(super) const FIGURES: &[FigureKind] = &[
-    figure("clock_error", "bound of the clocks", Time, &CLOCK_ERROR)
+    figure("clock_error", "clock error bound", Time, &CLOCK_ERROR)
         .of_flow(|f| f.clock_error.map(Duration::as_secs_f64)),
     figure("schedule_error_p50", "schedule error, p50", Time, &SCHEDULE_ERROR)
         .of_flow(|f| f.schedule_error.map(|d| d.p50.as_secs_f64())),

@@ -19,8 +19,8 @@ pub(super) const JITTER_SD: Definition =
 pub(super) const JITTER_INTERARRIVAL: Definition = define(
     "jitter-interarrival",
     "interarrival jitter",
-    "J = J + (|D| - J)/16 with D the change of latency from one message of a channel to the next in order \
-     of arrival; its value at the end, mean over channels.",
+    "J = J + (|D| - J)/16, where D is the change of latency from one message of a channel to the next in order of \
+     arrival. The figure is the final J, averaged over channels.",
 )
 .source("RFC 3550 section 6.4.1");
 

@@ -9,9 +9,8 @@ use crate::summary::{DelaySummary, FlowSummary};
 pub(super) const LATENCY: Definition = define(
     "latency",
     "latency",
-    "From the moment a message was sent to the moment it arrived where latency is measured. One way: at the \
-     sink. Round trip: back at the source, through the reflector; it is not halved. The standard deviation \
-     is the sample's.",
+    "Time from sending a message to its arrival. A one-way latency ends at the sink. A round trip ends back at the \
+     source, through the reflector, and is not halved. The standard deviation is that of the sample.",
 )
 .source("RFC 7679 section 3; RFC 2681 section 2");
 
@@ -19,7 +18,7 @@ pub(super) const PERCENTILE: Definition = define(
     "percentile",
     "p50, p90, p99, p99.9",
     "The smallest latency that at least that share of the received messages does not exceed (nearest rank). \
-     Marked ≈ where taken from a histogram, which is right within 0.1 %; exact otherwise. p99.9 is Weaver's \
+     Values marked ≈ come from a histogram and are right within 0.1 %; all others are exact. p99.9 is Weaver's \
      “99.9 % threshold”.",
 )
 .source("RFC 2330 section 11.3");
@@ -27,8 +26,8 @@ pub(super) const PERCENTILE: Definition = define(
 pub(super) const LATENCY_FROM_DUE: Definition = define(
     "latency-from-due",
     "latency from due",
-    "From the moment the source wanted a message sent to its arrival. Where the transport blocks its sender \
-     this is larger than latency: it includes the wait in front of the transport.",
+    "Time from the moment at which the source wanted to send a message to its arrival. If the transport blocks the \
+     sender, this is larger than latency, because it includes the wait for the transport.",
 );
 
 pub(super) const DEFINITIONS: &[&Definition] = &[&LATENCY, &PERCENTILE, &LATENCY_FROM_DUE];

@@ -13,23 +13,23 @@ pub(super) const UTILISATION: Definition = define(
 pub(super) const PACKETS: Definition = define(
     "link-packets",
     "packets offered, delivered",
-    "Packets that a direction of a link was given, and those that it delivered: each copy of a packet for \
-     several stations counts.",
+    "Packets offered to a direction of a link, and packets that it delivered. If a packet goes to several stations, \
+     each copy counts.",
 )
 .known_in(KnownIn::SimAndWire);
 
 pub(super) const SOJOURN: Definition = define(
     "sojourn",
     "sojourn time",
-    "Time from a packet's arrival at a queue to its departure; percentiles by nearest rank over all packets \
-     of the direction that left the queue, to 0.8 %.",
+    "Time from a packet's arrival at a queue to its departure; percentiles by nearest rank over all packets of the \
+     direction that left the queue, within 0.8 %.",
 )
 .known_in(KnownIn::SimAndWire);
 
 pub(super) const BACKLOG: Definition = define(
     "backlog",
     "backlog",
-    "What waits in a queue; the largest seen. What is sent at once does not wait.",
+    "The largest backlog of the queue. A packet that is transmitted at once does not wait in it.",
 )
 .known_in(KnownIn::SimAndWire);
 

@@ -7,39 +7,38 @@ use crate::summary::{FlowSummary, Measured, SinkSummary};
 pub(super) const LOSS: Definition = define(
     "loss",
     "loss",
-    "Messages that the network or the transport lost: sent, and not received by the end of the run plus its \
-     drain time, as a share of those due. What a reliable transport would still deliver is unfinished, and \
-     what it never took is refused: neither is loss.",
+    "Messages that the network or the transport lost: sent but not received by the end of the run plus its drain \
+     time, as a share of those due. Messages that a reliable transport would still deliver are unfinished, and \
+     messages that it never accepted are refused; neither count as lost.",
 )
 .source("RFC 7680 section 2");
 
 pub(super) const UNFINISHED: Definition = define(
     "unfinished",
     "unfinished",
-    "Messages that a reliable transport took and had not delivered by the end of the run plus its drain \
-     time: they wait in the sender's buffer or are being repeated. A share of the messages due.",
+    "Messages that a reliable transport accepted but had not delivered by the end of the run plus its drain time: \
+     they wait in the sender's buffer or are being retransmitted. As a share of the messages due.",
 );
 
 pub(super) const REFUSED: Definition = define(
     "refused",
     "refused",
-    "Messages that the transport never took: there was no room before the send timeout or by the end of the \
-     run, or they were too large. A share of the messages due.",
+    "Messages that the transport never accepted: there was no room before the send timeout or by the end of the run, \
+     or they were too large. As a share of the messages due.",
 );
 
 pub(super) const UNDELIVERED: Definition = define(
     "undelivered",
     "undelivered",
-    "Messages that did not arrive: lost, unfinished or refused, as a share of those due. What arrived late \
-     can be added.",
+    "Messages that did not arrive: lost, unfinished or refused, as a share of those due. A second figure adds those \
+     that arrived late.",
 );
 
 pub(super) const LATE: Definition = define(
     "late",
     "late",
-    "Received after the playout deadline: the first received message of the channel, plus the playout \
-     delay, plus the difference of their due times. A share of the messages due. Needs a playout in the \
-     file.",
+    "Messages received after the playout deadline: the arrival of the channel's first message, plus the playout \
+     delay, plus the difference of the two due times. As a share of the messages due. Needs a playout in the file.",
 );
 
 pub(super) const LOSS_AND_LATE: Definition = define("loss-and-late", "loss and late", "Loss plus late.");
@@ -47,8 +46,8 @@ pub(super) const LOSS_AND_LATE: Definition = define("loss-and-late", "loss and l
 pub(super) const AFFECTED: Definition = define(
     "affected",
     "time affected",
-    "Share of the time in which a listener does not hear what was sent but concealment or silence: audio \
-     that was lost, unfinished, refused or late or found no room in a FIFO, of all audio due, over all \
+    "Share of the time in which a listener hears concealment or silence instead of the audio that was sent: audio \
+     that was lost, unfinished, refused, late or dropped by a full FIFO, as a share of all audio due, over all \
      channels.",
 );
 
@@ -71,14 +70,14 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("loss_and_late", "loss and late", Share, &LOSS_AND_LATE)
         .of_flow(|f| share_of(f, f.loss.value() + f.late.value()))
         .of_sink(|s| share_at(s, s.loss.value() + s.late.value()))
-        .limit("loss-and-late", "Both together.")
+        .limit("loss-and-late", "Lost and late messages, of those due.")
         .grain(Grain::Share),
     figure("unfinished_share", "unfinished", Share, &UNFINISHED)
         .of_flow(|f| share_of(f, f.unfinished.value()))
         .of_sink(|s| share_at(s, s.unfinished.value()))
         .limit(
             "unfinished",
-            "Messages that a reliable transport took and had not delivered by the end, of those due.",
+            "Messages that a reliable transport accepted but had not delivered by the end, of those due.",
         )
         .grain(Grain::Share),
     figure("refused_share", "refused", Share, &REFUSED)
@@ -86,7 +85,7 @@ pub(super) const FIGURES: &[FigureKind] = &[
         .of_sink(|s| share_at(s, s.refused.value()))
         .limit(
             "refused",
-            "Messages that the transport had no room for in time, or that were too large, of those due.",
+            "Messages that the transport did not accept in time, or that were too large, of those due.",
         )
         .grain(Grain::Share),
     figure("undelivered", "undelivered", Share, &UNDELIVERED)
@@ -101,7 +100,7 @@ pub(super) const FIGURES: &[FigureKind] = &[
         .grain(Grain::Share),
     figure("affected", "time affected", Share, &AFFECTED)
         .of_flow(|f| Some(f.affected?.value()))
-        .limit("affected", "Audio that was not heard in time, and so concealed or silent, of that due.")
+        .limit("affected", "Audio that was not heard in time (concealed or silent), of all audio due.")
         .grain(Grain::Share),
 ];
 

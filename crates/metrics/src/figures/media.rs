@@ -7,8 +7,8 @@ use super::{Definition, FigureKind, KnownIn, define, figure};
 const TOKEN_ROTATION: Definition = define(
     "token-rotation",
     "token rotation",
-    "Time from one arrival of the token at the first station of a ring to the next, rotations in which no \
-     station sent included. Percentiles by nearest rank, within 0.8 %.",
+    "Time from one arrival of the token at the first station of a ring to the next, including rotations in which no \
+     station sent. Percentiles by nearest rank, within 0.8 %.",
 )
 .source("ANSI X3.139")
 .known_in(KnownIn::SimAndWire);
@@ -21,8 +21,8 @@ const TTRT: Definition =
 const LATE_COUNTER: Definition = define(
     "late-counter",
     "late counter",
-    "Largest value of a late counter when the token came: expirations of the token rotation timer of the \
-     station since the token had come last.",
+    "Largest value of a station's late counter when the token arrived: expirations of its token rotation timer since \
+     the token's previous arrival.",
 )
 .source("ANSI X3.139")
 .known_in(KnownIn::SimAndWire);
@@ -34,7 +34,7 @@ const RING_LATENCY: Definition =
 const RING_UTILISATION: Definition = define(
     "ring-utilisation",
     "ring utilisation",
-    "Share of the time in which a station of a ring sent a frame.",
+    "Share of the time in which any station of a ring sent a frame.",
 )
 .known_in(KnownIn::SimAndWire);
 
@@ -48,23 +48,25 @@ const BYTES_SENT: Definition =
 const SWITCH: Definition = define(
     "switch",
     "switch",
-    "Of the port of a switch that leads to a station: the share of the time in which it transmitted, the \
-     time that frames waited in its buffer, the most bytes that waited there, and the frames for which it \
-     had no room.",
+    "The switch port that leads to a station: the share of the time in which it transmitted, the time that frames \
+     waited in its buffer, the largest backlog there, and the frames dropped because the buffer was full.",
 )
 .known_in(KnownIn::SimAndWire);
 
 const CHANNEL_USE: Definition = define(
     "channel-use",
     "channel use",
-    "Share of the time in which a cell used its channel: frames, acknowledgements and the silence where \
-     one is missing, without the use by other cells (`occupied`).",
+    "Share of the time in which a cell used its channel: frames, acknowledgements and the wait for missing \
+     acknowledgements, without the use by other cells (`occupied`).",
 )
 .known_in(KnownIn::SimAndWire);
 
-const COLLISIONS: Definition =
-    define("collisions", "collisions", "Times at which several stations of a cell transmitted at once.")
-        .known_in(KnownIn::SimAndWire);
+const COLLISIONS: Definition = define(
+    "collisions",
+    "collisions",
+    "Number of times that several stations of a cell transmitted at once.",
+)
+.known_in(KnownIn::SimAndWire);
 
 const AIRTIME: Definition =
     define("airtime", "airtime", "Share of the time in which a station sent frames in its cell.")
@@ -73,7 +75,7 @@ const AIRTIME: Definition =
 const TRANSMISSIONS: Definition = define(
     "transmissions",
     "transmissions",
-    "Frames that a station transmitted in its cell, repeated ones among them.",
+    "Frames that a station transmitted in its cell, including retries.",
 )
 .known_in(KnownIn::SimAndWire);
 
@@ -87,15 +89,16 @@ const COLLIDED: Definition =
         .known_in(KnownIn::SimAndWire);
 
 const SPOILT: Definition =
-    define("spoilt", "spoilt", "Receptions of a station's transmissions that noise spoilt.")
+    define("spoilt", "spoilt", "Receptions of a station's transmissions that failed because of noise.")
         .known_in(KnownIn::SimAndWire);
 
 const HOST_LINE: Definition = define(
     "host-line",
     "host line utilisation",
-    "Share of the time in which a host on ATM sent cells on its own line to the switch (`line`): 53 bytes for every 48 of \
-     its packets, whose last cell is filled up and ends with a trailer of 8 bytes. The utilisation of the link is that of \
-     the output line of the switch (`rate`), counted in the same cells without those that were discarded.",
+    "Share of the time in which an ATM host sent cells on its own line to the switch (`line`): 53 bytes for every 48 \
+     bytes of its packets, of which the last cell is padded and ends with a trailer of 8 bytes. The utilisation of \
+     the link is that of the switch's output line (`rate`), counted in the same cells without those that were \
+     discarded.",
 )
 .source("ITU-T I.363.5")
 .known_in(KnownIn::SimAndWire);
@@ -103,11 +106,11 @@ const HOST_LINE: Definition = define(
 const CELLS: Definition = define(
     "cells",
     "cells",
-    "Cells that left a host on ATM; those of them that did not conform to the contract; those that the \
-     policer tagged for that; those that did not arrive: discarded by the policer, for want of room, or \
-     with others of their packet. The cell loss ratio is the share of the last. Names that begin with \
-     “observed” are of the one member of a flow that `observe` names, as a test set at the far end of the \
-     line sees one connection.",
+    "Cells that an ATM host sent; those of them that did not conform to the contract; those that the policer tagged \
+     for that reason; and those that did not arrive, because the policer discarded them, a buffer was full, or other \
+     cells of their packet were discarded. The cell loss ratio is the share of cells that did not arrive. Names that \
+     begin with “observed” are figures of the one member of a flow that `observe` names, as a test set at the far \
+     end of the line sees one connection.",
 )
 .source("ITU-T I.356; ATM Forum Traffic Management 4.0, section 3")
 .known_in(KnownIn::SimAndWire);
@@ -122,7 +125,7 @@ const CELL_DELAY: Definition = define(
 .known_in(KnownIn::SimAndWire);
 
 const CELL_BACKLOG: Definition =
-    define("cell-backlog", "cell backlog", "The most cells that waited in the switch.")
+    define("cell-backlog", "cell backlog", "Largest number of cells that waited in the switch.")
         .known_in(KnownIn::SimAndWire);
 
 const CELL_INTERARRIVAL: Definition = define(
@@ -136,8 +139,8 @@ const CELL_INTERARRIVAL: Definition = define(
 const SHAPER: Definition = define(
     "shaper",
     "shaper wait",
-    "Time that packets waited for tokens when the line was free and they had left the queue. Waiting \
-     behind others for theirs counts as sojourn time.",
+    "Time that packets waited for tokens after they had left the queue, while the line was free. Time spent in the \
+     queue behind a packet that waits for tokens counts as sojourn time.",
 )
 .source("RFC 2475")
 .known_in(KnownIn::SimAndWire);
@@ -145,8 +148,8 @@ const SHAPER: Definition = define(
 const POLICER: Definition = define(
     "policer",
     "packets within and beyond the committed rate",
-    "Packets within the committed rate of a shaper or policer, those beyond it that went on as the least \
-     urgent, and those that were discarded.",
+    "Packets within the committed rate of a shaper or policer, those beyond it that were tagged as least urgent, and \
+     those that were discarded.",
 )
 .source("RFC 2475; RFC 2698")
 .known_in(KnownIn::SimAndWire);

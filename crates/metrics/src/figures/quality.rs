@@ -8,43 +8,43 @@ use crate::summary::FlowSummary;
 pub(super) const MOS: Definition = define(
     "mos",
     "MOS (estimated)",
-    "Mean opinion score of a conversation, from 1 to 4.5, that belongs to the R-factor (MOS-CQE). An \
-     estimate for planning: nobody was asked. Marked ? outside the E-model's range, as R is.",
+    "Mean opinion score of a conversation, from 1 to 4.5, computed from the R-factor (MOS-CQE). It is an estimate \
+     for planning, not the result of a listening test. Marked ? outside the E-model's range, like R.",
 )
 .source("ITU-T G.107 (06/2015), Annex B");
 
 pub(super) const R: Definition = define(
     "r",
     "R-factor",
-    "Transmission rating of a conversation, from 0 to 100, from the codec, the mouth-to-ear delay with \
-     talkers' echo 65 dB down, the share not heard in time and its burst ratio; all else has the default \
-     values. G.711 without delay and loss has 93.2; 80 and more satisfy users. Marked ? where the model does \
-     not hold: mouth-to-ear delay above 500 ms, Ppl above 20 %, a burst ratio above 8, or above 2 with Ppl of \
-     2 % and more.",
+    "Transmission rating of a conversation, from 0 to 100. It depends on the codec, the mouth-to-ear delay (with \
+     talker echo 65 dB down), the share not heard in time and its burst ratio; all other parameters have their \
+     default values. G.711 without delay and loss has 93.2; users are satisfied from 80 up. Marked ? outside the \
+     model's range: mouth-to-ear delay above 500 ms, Ppl above 20 %, a burst ratio above 8, or above 2 with Ppl of 2 \
+     % and more.",
 )
 .source("ITU-T G.107 (06/2015), equation 7-1; codecs: ITU-T G.113, Appendix I");
 
 pub(super) const MOUTH_TO_EAR: Definition = define(
     "mouth-to-ear",
     "mouth-to-ear delay",
-    "Mean over the messages heard of the time to fill a packet, the codec's look-ahead and the time from \
-     when a message is due until it is played. Sound cards and processing cost none.",
+    "The time to fill a packet, plus the codec's look-ahead, plus the time from when a message is due until it is \
+     played; the mean over the messages heard. Sound cards and processing add no delay.",
 )
 .source("ITU-T G.107 (06/2015), Ta");
 
 pub(super) const PPL: Definition = define(
     "ppl",
     "not heard in time (Ppl)",
-    "Share of the messages due that were lost, unfinished, refused or late; of a flow with FIFOs also those \
-     that missed their deadline or found no room.",
+    "Share of the messages due that were lost, unfinished, refused or late; with FIFOs, also those that missed their \
+     deadline or found a FIFO full.",
 )
 .source("ITU-T G.107 (06/2015), clause 7.5");
 
 pub(super) const BURST_R: Definition = define(
     "burst-r",
     "burst ratio",
-    "Mean length of the runs of messages not heard, over that of random loss of the same probability: 1 / \
-     (1 - Ppl).",
+    "Mean length of the runs of messages not heard, divided by the mean length under random loss of the same \
+     probability, 1 / (1 - Ppl).",
 )
 .source("ITU-T G.107 (06/2015), clause 7.5");
 

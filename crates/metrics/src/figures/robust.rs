@@ -7,17 +7,17 @@ use crate::summary::{FlowSummary, RobustDelay};
 pub(super) const ROBUST_MINIMUM: Definition = define(
     "robust-minimum",
     "robust minimum",
-    "First and last ten messages dropped; then latencies above mean + 1 standard deviation removed, twice; \
-     the mean of the rest, with the number of points kept and removed, the second threshold, and the \
-     standard deviation of the points kept with the mean over it.",
+    "The first and last ten messages are dropped. Then latencies above the mean plus one standard deviation are \
+     removed, twice. The estimate is the mean of the rest. Beside it are the number of points kept and removed, the \
+     second threshold, the standard deviation of the points kept, and the ratio of the mean to it.",
 )
 .source("Hawley 1989, section 4.2.1");
 
 pub(super) const ROBUST_LOADED: Definition = define(
     "robust-loaded",
     "robust loaded mean",
-    "First and last ten messages dropped; then latencies above mean + 8 standard deviations removed, once; \
-     the mean of the rest, with the same figures beside it.",
+    "The first and last ten messages are dropped. Then latencies above the mean plus eight standard deviations are \
+     removed, once. The estimate is the mean of the rest, with the same figures beside it.",
 )
 .source("Hawley 1989, section 4.3.1");
 

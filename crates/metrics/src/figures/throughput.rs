@@ -9,31 +9,30 @@ use crate::summary::{FlowSummary, Measured, TransferSummary};
 pub(super) const THROUGHPUT_USER: Definition = define(
     "throughput-user",
     "user throughput",
-    "Payload delivered in the flow's active time, each message once, over all its members and channels. The \
-     window at the sink begins and ends later by the propagation delay of the path; what still waits in a \
-     queue then does not count, so that no sum of flows exceeds what a link carries. Of requests it is the \
-     payload of those that were answered.",
+    "Payload delivered in the flow's active time, each message once, over all its members and channels. The window \
+     at the sink begins and ends later by the propagation delay of the path. Messages that still wait in a queue at \
+     its end do not count, so no sum of flows exceeds what a link carries. Of requests, only those that were \
+     answered count.",
 );
 
 pub(super) const THROUGHPUT_ANSWERS: Definition = define(
     "throughput-answers",
     "answer throughput",
-    "Payload of the answers that came back in the flow's active time, where sinks answer requests with \
-     messages of another size. Offered load, user and network throughput are those of the requests.",
+    "Payload of the answers received in the flow's active time, if its sinks answer requests with messages of \
+     another size. Offered load, user and network throughput are those of the requests.",
 );
 
 pub(super) const THROUGHPUT_NETWORK: Definition = define(
     "throughput-network",
     "network throughput",
-    "What the flow took of the first link of its path in its active time, with all framing of that link.",
+    "Traffic of the flow on the first link of its path in its active time, with all framing of that link.",
 )
 .known_in(KnownIn::SimAndWire);
 
 pub(super) const THROUGHPUT_OFFERED: Definition = define(
     "throughput-offered",
     "offered load",
-    "Payload that the source wanted sent, per second of active time; what found no room in an A/D FIFO \
-     counts.",
+    "Payload that the source wanted to send, per second of active time. Samples dropped by a full A/D FIFO count.",
 );
 
 pub(super) const ACTIVE: Definition = define(
@@ -46,16 +45,16 @@ pub(super) const ACTIVE: Definition = define(
 pub(super) const TRANSFERS: Definition = define(
     "transfers",
     "transfer rate",
-    "Payload of one transfer over the time from its first message to the answer that ends it. Of every \
-     channel with at least three transfers the first and the last are dropped. “All channels” is the mean \
-     times the number of channels of all members.",
+    "Payload of one transfer divided by the time from its first message to the answer that ends it. If a channel has \
+     at least three transfers, its first and last are dropped. “All channels” is the mean times the number of \
+     channels of all members.",
 )
 .source("Hawley 1989, section 4.1.1");
 
 pub(super) const VOICE_CHANNELS: Definition = define(
     "voice-channels",
     "voice channels",
-    "How many telephone channels of 64 kbit/s were delivered, rounded down.",
+    "Number of telephone channels of 64 kbit/s that were delivered, rounded down.",
 )
 .source("ITU-T G.711");
 
@@ -82,11 +81,11 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("throughput_user", "user throughput", Rate, &THROUGHPUT_USER)
         .of_flow(|f| if_received(f, if_there(f, rate(f.throughput.user))))
         .of_sink(|s| Some(rate(s.user)))
-        .limit("throughput", "Payload delivered, each message once, per time.")
+        .limit("throughput", "Payload delivered per second, each message once.")
         .rank(1),
     figure("throughput_answers", "answer throughput", Rate, &THROUGHPUT_ANSWERS)
         .of_flow(|f| if_received(f, if_there(f, rate(f.throughput.answers?))))
-        .limit("throughput.answers", "Payload of answers to requests, per time."),
+        .limit("throughput.answers", "Payload of answers to requests, per second."),
     figure("throughput_network", "network throughput", Rate, &THROUGHPUT_NETWORK)
         .of_flow(|f| if_there(f, rate(f.throughput.network?))),
     figure("throughput_offered", "offered load", Rate, &THROUGHPUT_OFFERED)

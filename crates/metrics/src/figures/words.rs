@@ -5,8 +5,8 @@ use super::{Definition, KnownIn, define};
 const MESSAGE: Definition = define(
     "message",
     "message",
-    "What the application hands over at once: one voice packet's samples, one block of a bulk transfer. All \
-     figures count messages unless they say packets.",
+    "The unit that the application passes to the transport: the samples of one voice packet, or one block of a bulk \
+     transfer. All figures count messages unless they name packets.",
 );
 
 const ESTIMATE: Definition = define(
@@ -26,8 +26,8 @@ const VERDICT: Definition = define(
 const STALLS: Definition = define(
     "stalls",
     "stalls",
-    "Gaps in which the operating system or the host of a virtual machine did not run a probe that wanted to \
-     run. Latencies beyond p99 of a measured run can be no better than these.",
+    "Periods in which the operating system, or the host of a virtual machine, did not run a probe that was ready to \
+     run. The latencies of a measured run beyond p99 cannot be better than these.",
 )
 .known_in(KnownIn::WireAndLive);
 

@@ -166,7 +166,7 @@ fn notes(view: &View) -> Markup {
                     li {
                         "Between hosts, arrivals were brought from the clock of the sink to that of the source: one-way times are "
                         "within ± " (bound) " of the truth, and each flow's within its own "
-                        a href="#def-clock-error" { "bound of the clocks" } ". Round trips need none."
+                        a href="#def-clock-error" { "clock error bound" } ". Round trips need none."
                     }
                 }
                 @if view.sides.iter().any(|s| !s.is_measured()) {
