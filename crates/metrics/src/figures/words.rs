@@ -12,8 +12,8 @@ const MESSAGE: Definition = define(
 const ESTIMATE: Definition = define(
     "estimate",
     "mean ± half width",
-    "Mean over repetitions, with half the width of its 95 % confidence interval (Student's t). One \
-     repetition has none.",
+    "Mean over repetitions, with half the width of its 95 % confidence interval (Student's t). One repetition has no \
+     interval.",
 );
 
 const VERDICT: Definition = define(
