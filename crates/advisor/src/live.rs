@@ -79,14 +79,14 @@ impl Prober for Live {
         thread::Builder::new()
             .name("probe".to_owned())
             .spawn(work)
-            .map_err(|error| format!("no thread can be started: {error}"))?;
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
         loop {
             let left = step.until.since(now());
             match told.recv_timeout(left.min(ASK).to_std()) {
                 Ok(measured) => return measured,
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => {
                     until.set(Time::ZERO);
-                    return Err("nothing came of it in time".to_owned());
+                    return Err("no result arrived in time".to_owned());
                 }
                 Err(RecvTimeoutError::Timeout) if observer.is_stopped() => {
                     until.set(Time::ZERO);
@@ -96,7 +96,7 @@ impl Prober for Live {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err("the measurement ended in a defect of ours; please report it".to_owned());
+                    return Err("the measurement hit a bug; please report it".to_owned());
                 }
             }
         }

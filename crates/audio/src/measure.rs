@@ -184,8 +184,8 @@ impl Measures {
 pub enum CompareError {
     /// Channels are missing, or too many.
     #[error(
-        "the sent recording has {sent} channel(s) and the received one {received}: compare recordings of as many, or take the \
-         channels apart first"
+        "the sent recording has {sent} channel(s) and the received one {received}: compare recordings with the same \
+         number of channels, or split the channels first"
     )]
     Channels {
         /// Channels that were sent.

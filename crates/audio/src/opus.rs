@@ -62,8 +62,8 @@ pub enum OpusError {
     },
     /// What is not coded as speech has no copy of the frame before.
     #[error(
-        "Opus has forward error correction in blocks of 10 or 20 ms, at up to {MOST_BITRATE_OF_SPEECH} bit/s for each \
-         channel; choose such, or none of it"
+        "Opus supports forward error correction only in blocks of 10 or 20 ms, at up to {MOST_BITRATE_OF_SPEECH} \
+         bit/s for each channel; change them, or use no error correction"
     )]
     Fec,
 }

@@ -61,7 +61,7 @@ impl Client {
             None => self.reach(server)?,
         };
         let mut control = Channel::new(stream, "server", crate::now())
-            .map_err(SessionError::system("a connection cannot be set up"))?;
+            .map_err(SessionError::system("cannot set up a connection"))?;
         if let Some((keys, peer)) = &known {
             let identity = keys.identity().map_err(SessionError::Keys)?;
             let pinned = control.frames().pin(&SESSIONS, server, &identity, peer.fingerprint);

@@ -161,7 +161,7 @@ pub fn print(text: impl Display) {
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
         UNWRITTEN.store(true, Ordering::Relaxed);
-        warn(format_args!("standard output cannot be written: {error}"));
+        warn(format_args!("cannot write to standard output: {error}"));
     }
 }
 

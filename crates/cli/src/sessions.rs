@@ -220,7 +220,7 @@ fn table(figures: &Figures) -> Vec<Vec<String>> {
         ("reordered", counts.reordered),
         ("duplicate", counts.duplicate),
         ("send timeouts", counts.timed_out),
-        ("refused for lack of room", counts.refused),
+        ("refused, send buffer full", counts.refused),
         ("strange packets", counts.strange),
         ("left out between threads", counts.overflowed),
         ("xruns", counts.xruns),

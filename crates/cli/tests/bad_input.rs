@@ -199,5 +199,5 @@ fn results_that_cannot_be_printed_are_a_failure() {
     let ran = Bench::new().command(&["papers"]).stdout(full).output().expect("the program starts");
     assert_eq!(ran.status.code(), Some(1));
     let said = String::from_utf8_lossy(&ran.stderr);
-    assert!(said.contains("standard output cannot be written"), "{said}");
+    assert!(said.contains("cannot write to standard output"), "{said}");
 }

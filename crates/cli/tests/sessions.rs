@@ -188,7 +188,7 @@ fn strangers_are_told_who_is_served_and_a_key_lets_its_holders_in() {
 
     let closed = Serving::start(&bench, &["reflect", "--allow", "192.0.2.0/24"]);
     assert!(
-        closed.whom.contains("answers anyone in 192.0.2.0/24, without a key; they may"),
+        closed.whom.contains("serves anyone in 192.0.2.0/24, without a key; they may"),
         "{}",
         closed.whom
     );
@@ -198,13 +198,14 @@ fn strangers_are_told_who_is_served_and_a_key_lets_its_holders_in() {
     closed.interrupt().ok();
 
     let open = Serving::start(&bench, &["receive", "--to", "none"]);
-    let private = "answers anyone on this host, its IPv6 networks, and private, link-local and CGNAT networks, without a key; they may play \
-                   audio at `none`; peers on the Internet need `--pair`, `--allow NETWORK` or `--key-file FILE`";
+    let private = "serves anyone on this host, its IPv6 networks, and private, link-local and CGNAT networks, \
+                   without a key; they may play audio at `none`; peers on the Internet need `--pair`, `--allow \
+                   NETWORK` or `--key-file FILE`";
     assert!(open.whom.contains(private), "{}", open.whom);
     open.interrupt().ok();
 
     let keyed = Serving::start(&bench, &["reflect", "--key-file", key_file]);
-    assert!(keyed.whom.contains("answers peers that have the key, from every address"), "{}", keyed.whom);
+    assert!(keyed.whom.contains("serves peers that have the key, from any address"), "{}", keyed.whom);
     let without = send(&keyed, &[]);
     assert_eq!(without.code, Some(1), "{without:?}");
     assert!(without.err.contains("`--key-file`"), "{}", without.err);

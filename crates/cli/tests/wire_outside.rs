@@ -120,7 +120,7 @@ $T wire pair.toml --name two --outside -- echo reached
     let Some(ran) = on_a_machine(lines) else { return };
     let ran = ran.ok();
     assert_eq!(ran.out, "refused with 1\nreached\n");
-    assert!(ran.err.contains("the wire `one` has this machine as its last host already"), "{}", ran.err);
+    assert!(ran.err.contains("the wire `one` already has this machine as its last host"), "{}", ran.err);
 }
 
 #[test]

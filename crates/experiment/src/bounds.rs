@@ -53,8 +53,8 @@ impl Bounds {
             return Ok(());
         }
         let message = format!(
-            "the experiment is too large to be read here, with {values} values and {names} hosts, links, flows and other \
-             names; take fewer"
+            "the experiment is too large to be read here, with {values} values and {names} hosts, links, flows and \
+             other names; use fewer"
         );
         Err(Remark::new(0..0, message))
     }

@@ -258,7 +258,7 @@ impl Flow {
             return None;
         }
         let why = if on_sockets && self.meta.keeps_payload {
-            "because their content must arrive unchanged, and the measurement header stands in front of it"
+            "because their content must arrive unchanged, so the measurement header goes in front of it"
         } else {
             "because they have no room for the measurement header"
         };

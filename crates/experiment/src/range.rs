@@ -165,7 +165,7 @@ fn few<'n>(count: u64) -> Result<(), (Option<&'n Node>, String)> {
 
 fn from_above_zero<'n>(first: u64, line: &Searchable) -> Result<(), (Option<&'n Node>, String)> {
     match first {
-        0 => Err((None, format!("steps that grow need a `from` above `{}`", line.written(0)))),
+        0 => Err((None, format!("growing steps need a `from` above `{}`", line.written(0)))),
         _ => Ok(()),
     }
 }

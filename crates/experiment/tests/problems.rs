@@ -158,7 +158,7 @@ fn what_a_transport_does_not_promise_is_told_with_those_that_do() {
         (
             "transport = \"udp\"",
             "transport = \"udp\"\nframing = \"none\"",
-            "x.toml:19:11: without a header every message must arrive, in its order, which `udp` does not promise; use ",
+            "x.toml:19:11: without a header every message must arrive in order, which `udp` does not guarantee; use ",
         ),
         (
             "\"voice\", samples = 80",

@@ -134,7 +134,7 @@ fn what_is_wrong_with_a_range_says_what_is_expected() {
         ),
         (
             r#""link.trunk.delay" = { from = "0 ms", to = "20 ms", factor = 2 }"#,
-            "steps that grow need a `from` above `0 ms`",
+            "growing steps need a `from` above `0 ms`",
         ),
         (
             r#""link.trunk.delay" = { from = "1 ms", to = "20 ms", factor = 1 }"#,

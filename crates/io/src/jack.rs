@@ -55,10 +55,10 @@ pub enum JackError {
     #[error("invalid JACK name `{0}`")]
     Name(String),
     /// The server has no place for another port.
-    #[error("the JACK server has no place for the port `{0}`")]
+    #[error("the JACK server did not register the port `{0}`")]
     Port(String),
     /// The server does not start to call the client.
-    #[error("the JACK server does not start the client")]
+    #[error("the JACK server did not activate the client")]
     Activate,
 }
 

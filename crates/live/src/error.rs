@@ -131,10 +131,7 @@ impl LiveError {
         move |error| match error.kind() {
             io::ErrorKind::AddrInUse => LiveError::PortInUse { address, port },
             io::ErrorKind::AddrNotAvailable => LiveError::AddressNotHere { address },
-            _ => LiveError::System {
-                what: format!("a socket cannot be opened at {address} port {port}"),
-                error,
-            },
+            _ => LiveError::System { what: format!("cannot open a socket at {address} port {port}"), error },
         }
     }
 }

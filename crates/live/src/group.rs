@@ -53,8 +53,7 @@ impl GroupSockets {
             own.set_nonblocking(true)?;
             Ok(GroupSockets { group: group.address, local: own.local_addr()?, own, shared })
         };
-        open()
-            .map_err(LiveError::system(format!("the group {} cannot be joined from {local}", group.address)))
+        open().map_err(LiveError::system(format!("cannot join the group {} from {local}", group.address)))
     }
 }
 

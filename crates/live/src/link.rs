@@ -70,11 +70,11 @@ impl Link {
             FarEnd::Thread => {
                 let pipes = io::pipe().and_then(|there| Ok((there, io::pipe()?)));
                 let ((input, to), (from, output)) =
-                    pipes.map_err(LiveError::system("a pipe cannot be made"))?;
+                    pipes.map_err(LiveError::system("cannot create a pipe"))?;
                 let serve = move || _ = far_end::serve(input, output);
                 let start = || std::thread::Builder::new().name("far-end".to_owned()).spawn(serve);
                 let thread = place::at(place, start).flatten();
-                let thread = thread.map_err(LiveError::system("a thread cannot be started"))?;
+                let thread = thread.map_err(LiveError::system("cannot start a thread"))?;
                 listen(reader(from), false, inbox)?;
                 Ok(Link { to: greeted(to), peer: Peer::Thread(Some(thread)) })
             }
@@ -113,7 +113,7 @@ impl Link {
             }
         };
         let thread = std::thread::Builder::new().name("ask-far-end".to_owned()).spawn(ask);
-        thread.map(|_| ()).map_err(LiveError::system("a thread cannot be started"))
+        thread.map(|_| ()).map_err(LiveError::system("cannot start a thread"))
     }
 
     /// Ends the far end, by force if it does not end by itself, and says how it ended.
@@ -186,7 +186,7 @@ fn listen(
         }
     };
     let thread = std::thread::Builder::new().name("hear-far-end".to_owned()).spawn(hear);
-    thread.map(|_| ()).map_err(LiveError::system("a thread cannot be started"))
+    thread.map(|_| ()).map_err(LiveError::system("cannot start a thread"))
 }
 
 /// The next message of the far end, after its welcome.

@@ -11,7 +11,7 @@ pub(crate) fn observed(
     measure: impl FnOnce() -> Result<DriverOutcome, LiveError>,
 ) -> Result<DriverOutcome, LiveError> {
     let cpu_before = process::cpu_time();
-    let probe = StallProbe::start().map_err(LiveError::system("the stall probe cannot be started"))?;
+    let probe = StallProbe::start().map_err(LiveError::system("cannot start the stall probe"))?;
     let mut result = measure();
     let stalls = probe.finish();
     let outcome = match &mut result {

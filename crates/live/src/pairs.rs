@@ -52,8 +52,8 @@ pub fn run_pairs(
         let (mut recorder, mut supervisor) = (Shared(&recorder), Sharing { watch: &watch, start: &start });
         let company = Company { start: &start, gate: None };
         let measure = || session(&own, &build, &options, (far, company), &mut recorder, &mut supervisor);
-        let outcome = place::at(near, measure)
-            .map_err(LiveError::system("the near end's host cannot be entered"))??;
+        let outcome =
+            place::at(near, measure).map_err(LiveError::system("cannot enter the near end's host"))??;
         core::mem::forget(abandon);
         Ok(outcome)
     };

@@ -117,7 +117,7 @@ pub(crate) fn session(
     let socket_pairs = setup::socket_pairs(scenario, &terms, &sockets, &connected, &carriers);
     let answered = setup::answered(scenario);
     let answers = if answered.is_empty() { None } else { Some(Answers::new()) };
-    let answers = answers.transpose().map_err(LiveError::system("a pipe cannot be made"))?;
+    let answers = answers.transpose().map_err(LiveError::system("cannot create a pipe"))?;
     let stage = Stage::new(&company.start.awaited);
     let common = OnceLock::new();
     // By reference, so that the closure can own the session: should the recorder panic, its end frees the threads.
@@ -350,7 +350,7 @@ impl<'scope, 'env> Crew<'scope, 'env> {
         work: impl FnOnce() -> Option<Left> + Send + 'scope,
     ) -> Result<(), LiveError> {
         let thread = thread.spawn_scoped(self.scope, work);
-        self.threads.push(thread.map_err(LiveError::system("a thread cannot be started"))?);
+        self.threads.push(thread.map_err(LiveError::system("cannot start a thread"))?);
         Ok(())
     }
 }

@@ -249,7 +249,7 @@ pub(crate) fn udp_sockets(
         Ok(socket)
     };
     let sockets: io::Result<Vec<UdpSocket>> = (0..terms.lane_count()).map(open).collect();
-    sockets.map_err(LiveError::system(format!("a UDP socket cannot be opened at {near}")))
+    sockets.map_err(LiveError::system(format!("cannot open a UDP socket at {near}")))
 }
 
 /// The flows of which something comes back over UDP.
@@ -443,7 +443,7 @@ fn listen(
         stream.set_read_timeout(Some(crate::near::LOOK.to_std()))?;
         stream.try_clone()
     };
-    let stream = second().map_err(LiveError::system("a connection cannot be set up"))?;
+    let stream = second().map_err(LiveError::system("cannot set up a connection"))?;
     Ok(Returns { stream, id: flow.member(member), flow: ListenerSpec::of(flow), sender, answers })
 }
 

@@ -56,7 +56,7 @@ pub enum SelectError {
     #[error("two passes over the trace gave different values; read the same trace in every pass")]
     Changed,
     /// The selection is not finished, or was made for other ranks.
-    #[error("the selection has not been finished for the percentiles that are asked of it")]
+    #[error("the selection is not finished for the requested percentiles")]
     Unfinished,
 }
 

@@ -279,7 +279,7 @@ pub struct DriverOutcome {
     pub cpu: Option<Duration>,
     /// One per flow of the file, in its order.
     pub flows: Vec<FlowOutcome>,
-    /// True if it was told to stop before the end.
+    /// True if it was stopped before the end.
     pub partial: bool,
 }
 

@@ -449,7 +449,7 @@ pub struct MediumSummary {
     pub figures: Vec<(String, Amount)>,
 }
 
-/// Gaps in which the machine did not run a probe that wanted to run: what part of a tail is the machine's.
+/// Periods in which the machine did not run a probe that wanted to run: what part of a tail is the machine's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StallSummary {
     /// `sleeping` (woken every millisecond) or `spinning`.

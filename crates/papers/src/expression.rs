@@ -93,7 +93,7 @@ impl Parser<'_> {
     fn unexpected(&self, rest: &str) -> String {
         match rest {
             "" => format!("`{}` ends where a value is missing", self.text),
-            rest => format!("`{}` cannot be read from `{rest}` on", self.text),
+            rest => format!("`{}` has an unexpected `{rest}`", self.text),
         }
     }
 
@@ -126,7 +126,7 @@ impl Parser<'_> {
     fn operand(&mut self) -> Parsed {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(format!("`{}` has more than {DEEPEST} operands within each other", self.text));
+            return Err(format!("`{}` has more than {DEEPEST} nested operands", self.text));
         }
         let operand = self.bracket_or_word();
         self.depth -= 1;
@@ -216,7 +216,7 @@ mod tests {
             ("1x", "`1x` is not a number"),
             ("flor(1)", "unknown function `flor`; did you mean `floor`?"),
             ("floor(1, 2)", "`floor` takes 1 value, not 2"),
-            (&nested, &format!("`{nested}` has more than 32 operands within each other")),
+            (&nested, &format!("`{nested}` has more than 32 nested operands")),
         ] {
             assert_eq!(text.parse::<Expression<String>>().unwrap_err(), problem);
         }

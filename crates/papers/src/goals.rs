@@ -232,7 +232,7 @@ impl Ratios {
         };
         let found = format!("simulated {simulated:.1} in the median, {}", range(&self.simulated));
         let Some(published) = median(self.published.clone()) else {
-            let found = format!("{found}; nothing published to hold it against");
+            let found = format!("{found}; there is no published value to compare with");
             return Judged { goal, found, outcome: Outcome::NotJudged };
         };
         let reached = (simulated / published - 1.0).abs() <= within;

@@ -20,7 +20,10 @@ pub(crate) fn keys(
     }
     for axis in experiment.axes.iter().filter(|axis| axis.values.len() > 1) {
         if mapping.axes.iter().all(|mapped| mapped.key != axis.key) {
-            return Err(format!("{} sweeps `{}`, which is no column of any table", mapping.file, axis.key));
+            return Err(format!(
+                "{} sweeps `{}`, which is not a column of any table",
+                mapping.file, axis.key
+            ));
         }
     }
     let of_point = |point: &Point| {
@@ -40,7 +43,7 @@ pub(crate) fn keys(
 fn cells(mapped: &Axis, axis: &trunkline_experiment::Axis, chosen: usize) -> Result<Vec<Value>, String> {
     let written = axis.values.get(chosen).map_or("", String::as_str);
     let columns = mapped.columns.join(", ");
-    let unknown = || format!("`{written}` of `{}` is no cell of {columns}", axis.key);
+    let unknown = || format!("`{written}` of `{}` is not a cell of {columns}", axis.key);
     match &mapped.values {
         None => {
             let number = axis.numbers.as_ref().and_then(|numbers| numbers.get(chosen)).ok_or_else(unknown)?;
@@ -122,7 +125,7 @@ mod tests {
         ] }"#;
         let absent = r#"{ key = "flow.f.count", columns = ["count"] }"#;
         for (axes, problem) in [
-            (&[SIZE][..], "a.toml sweeps `link.l.queue`, which is no column of any table"),
+            (&[SIZE][..], "a.toml sweeps `link.l.queue`, which is not a column of any table"),
             (
                 &[other, SIZE],
                 r#"a.toml: `{ kind = "fifo", limit = "20 packets" }` of `link.l.queue` is no cell of board"#,

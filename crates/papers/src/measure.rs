@@ -57,7 +57,7 @@ impl Task {
     }
 }
 
-/// The outcome of every task, in the tasks' order; `None` for what was not measured because it was told to stop. What is
+/// The outcome of every task, in the tasks' order; `None` for what was not measured because it was stopped. What is
 /// simulated stands first among them.
 pub(crate) fn all(
     tasks: &[Task],

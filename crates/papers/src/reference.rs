@@ -44,7 +44,7 @@ fn printed(text: &str) -> Result<Option<Printed>, String> {
         "" => Ok(None),
         text => match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Some(Printed { text: text.to_owned(), number })),
-            _ => Err(format!("`{text}` is no figure")),
+            _ => Err(format!("`{text}` is not a number")),
         },
     }
 }

@@ -15,7 +15,7 @@ pub struct Results {
     pub tables: Vec<TableResults>,
     /// The messages behind the scatters of these tables, in the study's order.
     pub scatters: Vec<Scattered>,
-    /// Whether it was told to stop before its end: what is missing was not measured.
+    /// Whether it was stopped before its end: what is missing was not measured.
     pub stopped: bool,
 }
 

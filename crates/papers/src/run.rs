@@ -117,7 +117,7 @@ pub fn run(
     observer: &dyn Observer,
 ) -> Result<Results, PaperError> {
     if how.wire.is_some() && study.wired.is_empty() {
-        let problem = "has no experiment for the wire; leave `--on` out";
+        let problem = "has no experiment for the wire; omit `--on`";
         return Err(PaperError::Unsuitable { study: &study.name, problem });
     }
     let mut prepared = prepare(study, tables)?;
@@ -194,7 +194,7 @@ impl Prepared {
             }
         }
         if how.blocks.is_some() && !counted && !self.sources.is_empty() {
-            let problem = "counts no blocks of audio; leave `--blocks` out";
+            let problem = "counts no blocks of audio; omit `--blocks`";
             return Err(PaperError::Unsuitable { study: &self.study.name, problem });
         }
         Ok(())

@@ -163,7 +163,7 @@ pub(crate) fn marks(table: &TableResults) -> String {
         text += "? doubtful reading, left out of comparisons\n";
     }
     if any(Doubt::Suspect) {
-        text += "* well read, but the paper itself speaks against it\n";
+        text += "* legible, but the paper itself contradicts it\n";
     }
     text
 }

@@ -211,7 +211,7 @@ pub enum PeerError {
         error: io::Error,
     },
     /// The cryptography refuses, which no input is known to cause.
-    #[error("a key or certificate cannot be made: {0}")]
+    #[error("cannot create a key or certificate: {0}")]
     Cryptography(String),
     /// The system does not let us.
     #[error("{what}: {error}")]

@@ -34,7 +34,7 @@ pub struct Found {
     pub limits: Vec<Limit>,
     /// For every combination of what else is swept, in the product's order, the last axis fastest.
     pub answers: Vec<Answer>,
-    /// Whether it was told to stop before its end.
+    /// Whether it was stopped before its end.
     pub stopped: bool,
     /// What the plan was expected to take when the edges had been probed; `None` if it was stopped before.
     pub estimate: Option<Forecast>,

@@ -85,7 +85,8 @@ fn cut(view: &View, side: &Side, flow: &str) -> Option<String> {
     let CutBy { option, limit, chunk, packet, largest } = cut;
     let why = match chunk {
         Some(chunk) => format!(
-            ", because this link handles packets in chunks of {chunk} and drops a packet if one of its chunks finds no room"
+            ", because this link handles packets in chunks of {chunk} and drops a packet if one of its chunks does \
+             not fit"
         ),
         None => String::new(),
     };

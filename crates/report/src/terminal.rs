@@ -34,8 +34,7 @@ pub fn terminal(run: &StoredRun, screen: Screen) -> String {
         out.paragraph(&format!("Overridden keys: {}.", side.info().settings.join(", ")), QUIET);
     }
     if side.info().backend == Backend::Wire {
-        let text =
-            "Links as the file describes them, in real time. Hosts take the time that this machine takes.";
+        let text = "Links as the file describes them, in real time. Hosts have the speed of this machine.";
         out.paragraph(text, QUIET);
     }
     for caution in of_side(side) {
@@ -96,7 +95,9 @@ fn of_side(side: &Side) -> Vec<String> {
     }
     let stalls = side.stalls().into_iter().map(|(_, _, stalls)| stalls.longest);
     if let Some(longest) = stalls.max().filter(|_| side.is_measured()) {
-        all.push(format!("This machine stalled for up to {longest}: latency tails may be its own."));
+        all.push(format!(
+            "This machine stalled for up to {longest}: latency tails may come from the machine."
+        ));
     }
     if let Some(bound) = side.clock_error() {
         all.push(format!("One-way times were read from two clocks: they are within ± {bound} of the truth."));

@@ -81,7 +81,7 @@ pub trait Observer: Sync {
 pub struct Outcome {
     /// The run as it is stored now.
     pub run: RunInfo,
-    /// True if it was told to stop before its end.
+    /// True if it was stopped before its end.
     pub stopped: bool,
 }
 

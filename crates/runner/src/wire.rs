@@ -118,7 +118,8 @@ pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
         let name = &flow.meta.name;
         if flow.priority != 0 {
             notes.insert(format!(
-                "flow `{name}`: on the wire its `priority` does not reach the links, since the kernel's packets have none"
+                "flow `{name}`: on the wire its `priority` does not reach the links, because the kernel's packets do \
+                 not carry it"
             ));
         }
     }

@@ -116,7 +116,7 @@ impl Side {
         let Some(best) = choose(&supported, channels, rate.unwrap_or(DEFAULT_RATE)) else {
             let most = supported.iter().map(SupportedStreamConfigRange::channels).max().unwrap_or(0);
             return Err(SoundError::Alsa(format!(
-                "the ALSA device `{name}` has {most} channels at most; expected {channels}"
+                "the ALSA device `{name}` has at most {most} channels; expected {channels}"
             )));
         };
         let sample_rate = rate.unwrap_or(DEFAULT_RATE).clamp(best.min_sample_rate(), best.max_sample_rate());

@@ -48,7 +48,7 @@ impl Running for Clocked {
     fn check(&mut self) -> Result<(), String> {
         match &self.thread {
             Some(thread) if thread.is_finished() => {
-                Err("the thread that paces the sound has ended".to_owned())
+                Err("the thread that paces the audio has ended".to_owned())
             }
             _ => Ok(()),
         }

@@ -102,9 +102,10 @@ impl Device {
 
 /// What to do where [`trunkline_io::process::run_in_real_time`] is refused: for the threads of a device, and as well for
 /// those that carry its packets.
-pub const REAL_TIME_ADVICE: &str = "the sound runs at ordinary priority and may stutter on a busy machine: allow real-time \
-     scheduling with the line `@audio - rtprio 95` in `/etc/security/limits.d/audio.conf` for a user of the group `audio`, \
-     or with `sudo setcap cap_sys_nice+ep` on the program";
+pub const REAL_TIME_ADVICE: &str = "the audio thread runs at normal priority, so audio may stutter on a busy \
+                                    machine: allow real-time scheduling with the line `@audio - rtprio 95` in \
+                                    `/etc/security/limits.d/audio.conf` for a user of the group `audio`, or with \
+                                    `sudo setcap cap_sys_nice+ep` on the program";
 
 impl Drop for Device {
     fn drop(&mut self) {

@@ -105,7 +105,9 @@ impl Reader {
     pub fn rewind(&mut self) -> Result<(), SoundError> {
         let fresh = Reader::open(&self.path)?;
         if fresh.decoder.layout() != self.decoder.layout() {
-            let why = "is another file than before: its channels or its sample rate have changed".to_owned();
+            let why =
+                "has changed since it was opened: its number of channels or its sample rate is different"
+                    .to_owned();
             return Err(SoundError::Input { path: fresh.path, why });
         }
         *self = fresh;

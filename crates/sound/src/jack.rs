@@ -71,7 +71,7 @@ impl Running for Jack {
             return Err("the JACK server disappeared; waiting for it to return".to_owned());
         }
         if notices.has_panicked.load(Ordering::Relaxed) {
-            return Err("the sound's thread has failed; starting it again".to_owned());
+            return Err("the audio thread has failed; restarting it".to_owned());
         }
         let (rate, frames) =
             (notices.sample_rate.load(Ordering::Relaxed), notices.buffer_size.load(Ordering::Relaxed));

@@ -85,8 +85,8 @@ impl Soft {
                 let half = f64::from(format.sample_rate) / 2.0;
                 if let Some(high) = hertz.iter().find(|hertz| **hertz >= half) {
                     return Err(SoundError::Wanted(format!(
-                        "a tone of {high} Hz does not exist at {} samples a second; expected less than {half} Hz, or a higher \
-                         `--rate`",
+                        "there is no tone of {high} Hz at {} samples per second; expected less than {half} Hz, or a \
+                         higher `--rate`",
                         format.sample_rate
                     )));
                 }

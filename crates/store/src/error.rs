@@ -103,8 +103,8 @@ pub enum StoreError {
     },
     /// A file of a run is on the host that measured it, and nowhere else.
     #[error(
-        "`{path}` of run {id} is not on this host: it was measured on another ({machine}), which has not shared its files; \
-         `trunkline runs export {id}` there, or a store with `?files=s3://BUCKET/PREFIX` on all hosts"
+        "`{path}` of run {id} is not on this host: it was measured on another ({machine}), which has not shared its \
+         files; run `trunkline runs export {id}` there, or use a store with `?files=s3://BUCKET/PREFIX` on all hosts"
     )]
     Elsewhere {
         /// The run.

@@ -347,7 +347,7 @@ impl Store {
         match (entered, known, begun) {
             (Ok(Some(id)), ..) => Ok(Imported::New(id)),
             (Ok(None), Some(id), _) => Ok(Imported::Known(id)),
-            (Ok(None), None, _) => Err(StoreError::NoArchive { why: "it holds no run".to_owned() }),
+            (Ok(None), None, _) => Err(StoreError::NoArchive { why: "it contains no run".to_owned() }),
             (Err(error), _, begun) => {
                 // What was read so far is not what was exported.
                 begun.map_or(Ok(()), |id| self.remove(id))?;

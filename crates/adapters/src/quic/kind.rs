@@ -156,7 +156,8 @@ impl TransportOptions for Quic {
         let mut conflicts = Vec::new();
         if flow.headerless && self.mode != Mode::Stream {
             let message = format!(
-                "without a header every message must arrive, in its order, which mode `{}` does not promise; leave `mode` out",
+                "without a header every message must arrive in order, which mode `{}` does not guarantee; omit \
+                 `mode`",
                 self.mode.name()
             );
             conflicts.push(Conflict::new("mode", message));

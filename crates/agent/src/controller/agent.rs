@@ -103,7 +103,7 @@ impl Agent {
         let (connection, tell) = (self.connection, tell.clone());
         let listen = move || listen(reader, index, connection, &tell);
         let thread = std::thread::Builder::new().name("hear-agent".to_owned()).spawn(listen);
-        thread.map(|_| ()).map_err(|error| PeerError::System { what: "a thread cannot be started", error })
+        thread.map(|_| ()).map_err(|error| PeerError::System { what: "cannot start a thread", error })
     }
 
     /// The connection is over.

@@ -313,7 +313,7 @@ impl Daemon {
 }
 
 fn start(thread: thread::Builder, work: impl FnOnce() + Send + 'static) -> Result<(), AgentError> {
-    thread.spawn(work).map(|_| ()).map_err(AgentError::system("a thread cannot be started"))
+    thread.spawn(work).map(|_| ()).map_err(AgentError::system("cannot start a thread"))
 }
 
 struct Recovered {

@@ -138,7 +138,9 @@ fn settings_outside_opus_are_refused_in_a_sentence() {
     ] {
         let said = said(settings);
         assert!(
-            said.starts_with("Opus has forward error correction in blocks of 10 or 20 ms, at up to 64000"),
+            said.starts_with(
+                "Opus supports forward error correction only in blocks of 10 or 20 ms, at up to 64000"
+            ),
             "{said}"
         );
     }

@@ -63,7 +63,7 @@ pub enum SettingsError {
     #[error("the number of channels must be between 1 and {}", Settings::MOST_CHANNELS)]
     Channels,
     /// Parts of no channels, or of more than there are.
-    #[error("the channels of a packet must be between 1 and those of the stream")]
+    #[error("a packet must have at least one channel, and at most as many as the stream")]
     PartChannels,
     /// No sample rate or too high a one.
     #[error("the sample rate must be between 1 and {} Hz", Settings::HIGHEST_RATE)]
@@ -72,7 +72,7 @@ pub enum SettingsError {
     #[error("a packet must have between 1 and {} frames", Settings::LONGEST_PACKET)]
     PacketFrames,
     /// Too deep, or the least depth above the greatest.
-    #[error("the depth must be at most {} s less a block, and the least at most the greatest", Settings::DEEPEST.as_secs_f64())]
+    #[error("the depth must be at most {} s less one block, and its minimum at most its maximum", Settings::DEEPEST.as_secs_f64())]
     Depth,
     /// Not a share.
     #[error("the share of late packets must lie between 0 and 1")]

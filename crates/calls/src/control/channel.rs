@@ -126,7 +126,7 @@ impl Channel {
             let stopped = stop.map(|stop| (stop.wakeup().as_fd(), Interest::Read));
             let read = [(self.frames.as_fd(), Interest::Read)];
             set.wait(read.into_iter().chain(write).chain(stopped), deadline.since(now))
-                .map_err(|error| PeerError::System { what: "the system cannot wait", error })?;
+                .map_err(|error| PeerError::System { what: "cannot wait for events", error })?;
         }
     }
 }

@@ -141,7 +141,7 @@ fn open(local: SocketAddr, options: &JackTripOptions) -> Result<UdpSocket, Forei
         set_receive_timeout(&socket, LOOK)?;
         Ok(socket)
     });
-    opened.map_err(ForeignError::socket(format!("{local} cannot be opened for JackTrip")))
+    opened.map_err(ForeignError::socket(format!("cannot open {local} for JackTrip")))
 }
 
 /// Says to a hub at which port this end is, and who; it answers with a port, or with a code beyond all ports.
@@ -255,7 +255,7 @@ impl Met {
         }
         let set_up = socket.connect(peer).and_then(|()| socket::set_up(&socket, &options.settings));
         let local = set_up.and_then(|()| socket.local_addr());
-        let local = local.map_err(ForeignError::socket(format!("a socket for {peer} cannot be set up")))?;
+        let local = local.map_err(ForeignError::socket(format!("cannot set up a socket for {peer}")))?;
         let udp = UdpCarrier::new(socket, Peer::Known(peer), &features::UDP);
         let carrier = JackTripCarrier { udp, heard: crate::now(), credit };
         Ok(Foreign {

@@ -43,7 +43,7 @@ pub fn send(
         udp::open(SocketAddr::new(from, 0), Some(peer), options).map(|(socket, _)| socket)
     };
     let opened = opened.and_then(|socket| socket::set_up(&socket, settings).map(|()| socket));
-    let socket = opened.map_err(ForeignError::socket(format!("RTP cannot be sent to {peer} from {from}")))?;
+    let socket = opened.map_err(ForeignError::socket(format!("cannot send RTP to {peer} from {from}")))?;
     let local = socket.local_addr().map_err(ForeignError::socket("a socket has no address"))?;
     let [a, b, c, d, e, f, g, h, i, j] = socket::random()?;
     let start = RtpStart {
@@ -84,7 +84,7 @@ pub fn receive(media: &Media, on: IpAddr, settings: &Settings) -> Result<Foreign
         })
     };
     let opened = opened.and_then(|(socket, _)| socket.set_nonblocking(true).map(|()| socket));
-    let socket = opened.map_err(ForeignError::socket(format!("RTP to {peer} cannot be heard")))?;
+    let socket = opened.map_err(ForeignError::socket(format!("cannot receive RTP for {peer}")))?;
     let local = socket.local_addr().map_err(ForeignError::socket("a socket has no address"))?;
     let unpacker = RtpUnpacker::new(&stream, media.payload_type)?;
     Ok(Foreign {

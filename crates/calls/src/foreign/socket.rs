@@ -117,6 +117,6 @@ pub(crate) fn resolve(name: &str, default_port: u16) -> Result<SocketAddr, Forei
 pub(super) fn random<const BYTES: usize>() -> Result<[u8; BYTES], ForeignError> {
     let mut bytes = [0; BYTES];
     let drawn = SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("the system gives none"));
-    drawn.map_err(ForeignError::socket("random numbers cannot be drawn"))?;
+    drawn.map_err(ForeignError::socket("cannot draw random numbers"))?;
     Ok(bytes)
 }

@@ -99,7 +99,7 @@ pub(super) fn conduct(
             looking.unpark();
             result
         });
-        let work = work.map_err(ProgramError::system("a thread for the network cannot be started"))?;
+        let work = work.map_err(ProgramError::system("cannot start the network thread"))?;
         let (mut advice, mut look) = (None, crate::now());
         while !work.is_finished() {
             thread::park_timeout(WATCH);

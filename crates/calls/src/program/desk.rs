@@ -63,7 +63,7 @@ impl Desk {
                     // Who opens the device waits for it.
                     let _ = decided.send(stream);
                 }
-                let stream = known.ok_or("the stream could not be made")?;
+                let stream = known.ok_or("the stream could not be created")?;
                 let (halves, made) = kit.make(&stream, format)?;
                 // If nobody turns a session any more, the callbacks find their rings full.
                 let _ = send.send(made);

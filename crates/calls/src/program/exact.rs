@@ -179,7 +179,7 @@ impl Recording {
                 }
                 file.finish()
             })
-            .map_err(ProgramError::system("a thread that writes the recording cannot be started"))?;
+            .map_err(ProgramError::system("cannot start the thread that writes the recording"))?;
         Ok(Recording {
             order: Order::new(stream),
             tail: VecDeque::new(),

@@ -72,7 +72,7 @@ pub fn send_rtp(
         ..Origin::default()
     };
     announce(&sdp::Session { name: "Trunkline".to_owned(), origin, media: vec![media] })
-        .map_err(ProgramError::system("the session description cannot be written"))?;
+        .map_err(ProgramError::system("cannot write the session description"))?;
     carry(Aim::Send, foreign, &mut desk, options, stop, observer)
 }
 
@@ -253,7 +253,7 @@ fn open(
     player: (PlayerSettings, bool),
     decide: impl FnOnce(Format) -> Result<Stream, String> + Send + 'static,
 ) -> Result<Desk, ProgramError> {
-    let wakeup = Wakeup::new().map_err(ProgramError::system("a pipe cannot be made"))?;
+    let wakeup = Wakeup::new().map_err(ProgramError::system("cannot create a pipe"))?;
     Ok(Desk::open(wanted, decide, player, Arc::new(wakeup))?)
 }
 

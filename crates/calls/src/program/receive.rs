@@ -218,7 +218,7 @@ impl Receiver<'_> {
     fn conduct(&self, session: &mut Session, stop: &Stop, number: u64) -> Result<(), ProgramError> {
         let mut tell = |event: Event<'_>| self.observer.event(number, event);
         let Some(stream) = session.request().stream else { return Ok(()) };
-        let wakeup = Wakeup::new().map_err(ProgramError::system("a pipe cannot be made"))?;
+        let wakeup = Wakeup::new().map_err(ProgramError::system("cannot create a pipe"))?;
         let mut wanted = self.options.wanted(&stream, number);
         let mut recording = None;
         if self.options.exact {

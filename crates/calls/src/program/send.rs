@@ -178,7 +178,7 @@ impl SendOptions {
 /// # Errors
 /// The device cannot be had, the other end is not there or has gone.
 pub fn send(options: &SendOptions, stop: &AtomicBool, observer: &dyn Observer) -> Result<Sent, ProgramError> {
-    let wakeup = Wakeup::new().map_err(ProgramError::system("a pipe cannot be made"))?;
+    let wakeup = Wakeup::new().map_err(ProgramError::system("cannot create a pipe"))?;
     let decide = options.clone();
     let mut desk = Desk::open(
         options.wanted(),
@@ -294,7 +294,7 @@ fn attempt(
     thread::Builder::new()
         .name("connect".to_owned())
         .spawn(work)
-        .map_err(ProgramError::system("a thread to connect cannot be started"))?;
+        .map_err(ProgramError::system("cannot start a thread to connect"))?;
     loop {
         match told.recv_timeout(ASK) {
             Ok(connected) => return Ok(Some(connected)),

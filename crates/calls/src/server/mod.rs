@@ -200,13 +200,13 @@ impl<H: Handler> Server<H> {
     /// # Errors
     /// If the system cannot accept connections.
     pub fn serve(&self, stop: &Stop) -> Result<(), SessionError> {
-        self.listener.set_nonblocking(true).map_err(SessionError::system("a listener cannot be set up"))?;
+        self.listener.set_nonblocking(true).map_err(SessionError::system("cannot set up a listener"))?;
         thread::scope(|scope| {
             let mut set = PollSet::default();
             while !stop.is_stopped() {
                 let both = [(self.listener.as_fd(), Interest::Read), (stop.wakeup().as_fd(), Interest::Read)];
                 let patience = if self.options.keys.is_some() { REVIEW } else { Duration::MAX };
-                set.wait(both, patience).map_err(SessionError::system("the system cannot wait"))?;
+                set.wait(both, patience).map_err(SessionError::system("cannot wait for events"))?;
                 // Keys that cannot be read revoke nobody.
                 self.known.cut(|key| !matches!(self.client(key), Ok(None)));
                 match self.listener.accept() {

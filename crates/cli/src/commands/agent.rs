@@ -81,7 +81,7 @@ fn serve(arguments: &Agent) -> Result<u8, Failure> {
     let stop = Stop::default();
     let of_handler = stop.clone();
     ctrlc::set_handler(move || of_handler.stop())
-        .map_err(|error| Failure::environment(format_args!("signals cannot be handled: {error}")))?;
+        .map_err(|error| Failure::environment(format_args!("cannot handle signals: {error}")))?;
     agent.serve(&stop).map_err(failed)?;
     Ok(output::DONE)
 }
@@ -244,7 +244,7 @@ fn discard(address: &str, identity: &Identity, parts: &[PartInfo]) -> Result<(),
                 return Err(PeerError::Refused { who: who(), refusal });
             }
             _ => {
-                let reason = "it does not answer what was asked".to_owned();
+                let reason = "its reply does not match the request".to_owned();
                 return Err(PeerError::Protocol { who: who(), reason });
             }
         }

@@ -87,7 +87,7 @@ fn man(directory: Option<PathBuf>) -> Result<u8, Failure> {
         None => {
             let mut page = Vec::new();
             manual::man_page(&manual::command(), &mut page)
-                .map_err(|e| Failure::environment(format_args!("the man page cannot be made: {e}")))?;
+                .map_err(|e| Failure::environment(format_args!("cannot create the man page: {e}")))?;
             output::print(String::from_utf8_lossy(&page).trim_end());
         }
     }

@@ -59,7 +59,7 @@ fn list(global: &Global, keys: &Keys) -> Result<(), Failure> {
     }
     if servers.is_empty() && clients.is_empty() {
         output::note(
-            "this host has paired with none; run `trunkline peer pair` where `reflect` or `receive` runs",
+            "this host has not paired with any other; run `trunkline peer pair` where `reflect` or `receive` runs",
         );
     }
     let row = |peer: &Peer| {

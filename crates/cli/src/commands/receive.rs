@@ -84,7 +84,7 @@ fn describe(file: &Path) -> Result<sdp::Session, Failure> {
 
 /// Set by Ctrl-C.
 pub(super) fn stop_on_signal() -> Result<Arc<Stop>, Failure> {
-    let stop = Stop::new().map_err(|e| Failure::environment(format_args!("a pipe cannot be made: {e}")))?;
+    let stop = Stop::new().map_err(|e| Failure::environment(format_args!("cannot create a pipe: {e}")))?;
     let stop = Arc::new(stop);
     let told = Arc::clone(&stop);
     on_signal(move || told.stop())?;
@@ -109,12 +109,13 @@ pub(super) fn whom(options: &ServerOptions, what: &str, may_have_keys: bool) -> 
     let (pair, key) = if may_have_keys { ("`--pair`, ", " or `--key-file FILE`") } else { ("", "") };
     match (options.key, peers) {
         (Some(_), Peers::All) => {
-            format!("answers peers that have the key, from every address; they may {what}")
+            format!("serves peers that have the key, from any address; they may {what}")
         }
-        (Some(_), _) => format!("answers peers in {peers} that have the key; they may {what}"),
-        (None, Peers::In(_)) => format!("answers anyone in {peers}, without a key; they may {what}"),
+        (Some(_), _) => format!("serves peers in {peers} that have the key; they may {what}"),
+        (None, Peers::In(_)) => format!("serves anyone in {peers}, without a key; they may {what}"),
         (None, _) => format!(
-            "answers anyone on {peers}, without a key; they may {what}; peers on the Internet need {pair}`--allow NETWORK`{key}"
+            "serves anyone on {peers}, without a key; they may {what}; peers on the Internet need {pair}`--allow \
+             NETWORK`{key}"
         ),
     }
 }

@@ -222,7 +222,7 @@ pub(super) fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
         }
         output::note("stopping: the results so far are kept; press Ctrl-C again to exit at once");
     })
-    .map_err(|e| Failure::environment(format_args!("Ctrl-C cannot be caught: {e}")))?;
+    .map_err(|e| Failure::environment(format_args!("cannot catch Ctrl-C: {e}")))?;
     Ok(stop)
 }
 

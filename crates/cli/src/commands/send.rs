@@ -138,7 +138,7 @@ pub(super) fn on_signal(stop: impl Fn() + std::marker::Send + 'static) -> Result
         }
         stop();
     })
-    .map_err(|e| Failure::environment(format_args!("Ctrl-C cannot be caught: {e}")))
+    .map_err(|e| Failure::environment(format_args!("cannot catch Ctrl-C: {e}")))
 }
 
 pub(super) fn failure(error: ProgramError) -> Failure {

@@ -25,8 +25,8 @@ const PAGE: &str = "open.html";
 pub(super) fn serve(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
     if arguments.openapi {
         let document = trunkline_server::openapi().to_pretty_json();
-        let document = document
-            .map_err(|e| Failure::environment(format_args!("the description cannot be made: {e}")))?;
+        let document =
+            document.map_err(|e| Failure::environment(format_args!("cannot create the description: {e}")))?;
         output::print(document);
         return Ok(output::DONE);
     }
@@ -160,8 +160,8 @@ fn token(global: &Global, name: Option<&str>, address: Option<&str>) -> Result<u
             Some(address) => address.to_owned(),
             None => std::fs::read_to_string(secrets()?.join(ADDRESS)).map_err(|_| {
                 Failure::input(
-                    "no server that asks for tokens has been started here yet: start it, or say how browsers reach it with \
-                     `--address https://HOST:PORT`",
+                    "no server with login has been started here yet: start one, or give the address that browsers \
+                     use with `--address https://HOST:PORT`",
                 )
             })?,
         };
@@ -178,7 +178,7 @@ fn token(global: &Global, name: Option<&str>, address: Option<&str>) -> Result<u
         true => output::print_json(&TokenOutput { name: name.to_owned(), token }),
         false => output::print(&token),
     }
-    output::note("send it as `Authorization: Bearer TOKEN`; it is kept nowhere and cannot be shown again");
+    output::note("send it as `Authorization: Bearer TOKEN`; it is not stored and cannot be shown again");
     Ok(output::DONE)
 }
 
@@ -201,7 +201,7 @@ fn list(global: &Global) -> Result<u8, Failure> {
 fn row(token: &Token) -> Vec<String> {
     let time = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M UTC").to_string();
     let kind = match token.kind {
-        TokenKind::Link => "a link that was not used yet",
+        TokenKind::Link => "an unused login link",
         TokenKind::Program => "a program",
         TokenKind::Browser => "a browser",
     };

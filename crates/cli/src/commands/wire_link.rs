@@ -104,7 +104,7 @@ fn medium(words: &[Word<'_>]) -> Result<String, Failure> {
     let has_both = has("") || (has("forward.") && has("backward."));
     if !has_both {
         return Err(Failure::input(format_args!(
-            "{} {}: a trace is needed for the other direction too; give one each in `--up` and `--down`, or one in `--link`",
+            "{} {}: the other direction needs a trace too; give one each in `--up` and `--down`, or one in `--link`",
             trace.option, trace.text
         )));
     }
@@ -137,15 +137,15 @@ pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: [bool; 2]) -
     let fastest = named().map(|direction| direction.rate).max();
     if let Some(rate) = fastest.filter(|rate| *rate > FORWARDED) {
         sentences.push(format!(
-            "link `{name}`: {rate} is more than this machine may forward: above some 2 Gbit/s packets are lost before the \
-             link, which `trunkline wire` says when it ends"
+            "link `{name}`: {rate} may be more than this machine can forward: above about 2 Gbit/s packets are lost \
+             before the link; `trunkline wire` reports them when it ends"
         ));
     }
     let delays = || link.directions.iter().map(|direction| direction.delay);
     if let Some(delay) = delays().filter(|delay| !delay.is_zero() && *delay < EXACT).min() {
         sentences.push(format!(
-            "link `{name}`: a delay of {delay} is shorter than what waking up a relay takes, up to {EXACT}; `--spin` makes it \
-             more exact"
+            "link `{name}`: a delay of {delay} is shorter than the time to wake a relay, up to {EXACT}; `--spin` \
+             makes it more exact"
         ));
     }
     let on_its_way = |direction: &trunkline_experiment::Direction| {
@@ -154,7 +154,7 @@ pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: [bool; 2]) -
     let most = named().map(on_its_way).fold(0.0, f64::max);
     if most > IN_MEMORY {
         sentences.push(format!(
-            "link `{name}`: up to {:.0} GB are on their way at its rate and delay, and the relay keeps them in memory",
+            "link `{name}`: up to {:.0} GB are in flight at its rate and delay, and the relay keeps them in memory",
             most / 1e9
         ));
     }

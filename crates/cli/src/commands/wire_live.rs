@@ -134,8 +134,8 @@ impl Window {
         let (columns, rows) = (size.0, size.1.saturating_sub(1));
         let fitting = if lines.len() <= rows { lines.len() } else { rows.saturating_sub(1) };
         let others = lines.len() - fitting;
-        let last = (others > 0)
-            .then(|| format!("{others} more lines need a taller terminal; --json has everything"));
+        let last =
+            (others > 0).then(|| format!("{others} more lines do not fit; use a taller terminal or --json"));
         let all = lines[..fitting].iter().map(String::as_str).chain(last.as_deref());
         self.shown = 0;
         for line in all.take(rows) {

@@ -89,7 +89,7 @@ impl File<'_> {
             1 => return None,
             _ => "several sinks",
         };
-        Some(format!("a flow of a bundle has one sink, and `{}` has {has}", flow.meta.name))
+        Some(format!("a flow of a bundle has one sink, but `{}` has {has}", flow.meta.name))
     }
 
     /// Why two flows cannot be in one bundle.

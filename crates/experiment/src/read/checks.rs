@@ -101,7 +101,7 @@ impl Reader<'_> {
         if headerless && !(features.reliable && features.ordered) {
             let at = places.flow.node("framing").map_or(&places.transport.span, |node| &node.span);
             let message = format!(
-                "without a header every message must arrive, in its order, which {} does not promise; use {}",
+                "without a header every message must arrive in order, which {} does not guarantee; use {}",
                 transport.called(),
                 others
             );

@@ -37,8 +37,8 @@ impl Reader<'_> {
         }
         if is_multicast && matches!(flow.answer(), Answer::Bytes(_)) {
             let message = format!(
-                "with `answer` the source `{}` waits for one sink's answer, and would get one from every sink; leave it \
-                 out, or name one sink",
+                "with `answer` the source `{}` waits for one sink's answer, but would get one from every sink; omit \
+                 it, or name one sink",
                 source.name
             );
             self.remark(to, message);
@@ -47,13 +47,14 @@ impl Reader<'_> {
             let at = places.flow.node("framing").map_or(at, |node| &node.span);
             self.remark(
                 at,
-                "without a header nobody knows where the messages of a multicast begin; leave `framing` out",
+                "without a header, receivers cannot find where the messages of a multicast begin; omit `framing`",
             );
         }
         let comes_or_goes = |sink: &crate::model::Sink| sink.join > Duration::ZERO || sink.leave.is_some();
         if !is_multicast && !is_connectionless && flow.to.iter().any(comes_or_goes) {
             let message = format!(
-                "{} is a conversation of two, which nobody joins or leaves; leave `join` and `leave` out, or use `udp`",
+                "{} is a conversation of two hosts, which no other host can join or leave; omit `join` and `leave`, \
+                 or use `udp`",
                 flow.transport.called()
             );
             self.remark(to, message);

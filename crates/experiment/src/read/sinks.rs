@@ -42,14 +42,14 @@ impl Reader<'_> {
         }
         let twice = (1..sinks.len()).find(|i| sinks[..*i].iter().any(|s| s.sink.host == sinks[*i].sink.host));
         if let Some(place) = twice {
-            let message = format!("`{}` is a sink of the flow already", hosts[sinks[place].sink.host]);
+            let message = format!("`{}` is already a sink of the flow", hosts[sinks[place].sink.host]);
             self.remark(&sinks[place].at, message);
             return None;
         }
         let several = sinks.len() > 1;
         if let Some(path) = table.node("path").filter(|_| several) {
             let message =
-                "`path` is for one sink; the ways to several are the shortest ones, so leave it out"
+                "`path` is for one sink; several sinks are reached over the shortest paths, so omit it"
                     .to_owned();
             self.remark(&path.span, message);
             return None;

@@ -60,7 +60,7 @@ transport = "udp"
 source = "voice"
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:10: a flow of a bundle has one sink, and `nowhere` has no sink"#,
+            r#"x.toml:22:10: a flow of a bundle has one sink, but `nowhere` has no sink"#,
             r#"x.toml:22:21: both flows go over `udp`, and latency is measured there and back in `voice`, one way in `nowhere`; let both `reflect`, or none"#,
         ],
     ),

@@ -186,7 +186,7 @@ source = { kind = "bulk", message = "1000 B" }"#,
     (
         r#"transport = "udp""#,
         "transport = { kind = \"sctp\", streams = 2 }\nframing = \"none\"",
-        &[r#"x.toml:18:40: without a header every message must arrive, in its order; leave `streams` out"#],
+        &[r#"x.toml:18:40: without a header every message must arrive in order; omit `streams`"#],
     ),
     (
         r#"transport = "udp""#,
@@ -281,7 +281,7 @@ source = { kind = "bulk", message = "1440 B" }"#,
         r#"transport = { kind = "quic", mode = "streams" }
 framing = "none""#,
         &[
-            r#"x.toml:24:37: without a header every message must arrive, in its order, which mode `streams` does not promise; leave `mode` out"#,
+            r#"x.toml:24:37: without a header every message must arrive in order, which mode `streams` does not guarantee; omit `mode`"#,
         ],
     ),
     (

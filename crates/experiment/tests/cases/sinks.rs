@@ -43,7 +43,7 @@ transport = "udp""#,
         r#"from = "a"
 to = ["b", { host = "b" }]
 transport = "udp""#,
-        &[r#"x.toml:17:12: `b` is a sink of the flow already"#],
+        &[r#"x.toml:17:12: `b` is already a sink of the flow"#],
     ),
     (
         r#"from = "a"
@@ -63,7 +63,7 @@ to = ["b", "c"]
 path = ["trunk"]
 transport = "udp""#,
         &[
-            r#"x.toml:18:8: `path` is for one sink; the ways to several are the shortest ones, so leave it out"#,
+            r#"x.toml:18:8: `path` is for one sink; several sinks are reached over the shortest paths, so omit it"#,
         ],
     ),
     (
@@ -95,7 +95,7 @@ transport = { kind = "tcp", window = "32 KiB" }"#,
         r#"to = [{ host = "b", join = "1 s" }]
 transport = { kind = "tcp", window = "32 KiB" }"#,
         &[
-            r#"x.toml:23:6: `tcp` is a conversation of two, which nobody joins or leaves; leave `join` and `leave` out, or use `udp`"#,
+            r#"x.toml:23:6: `tcp` is a conversation of two hosts, which no other host can join or leave; omit `join` and `leave`, or use `udp`"#,
         ],
     ),
     (
@@ -157,7 +157,7 @@ transport = "udp""#,
         r#"transport = { kind = "xtp", service = "reliable-multicast" }
 framing = "none""#,
         &[
-            r#"x.toml:19:11: without a header nobody knows where the messages of a multicast begin; leave `framing` out"#,
+            r#"x.toml:19:11: without a header, receivers cannot find where the messages of a multicast begin; omit `framing`"#,
         ],
     ),
     (

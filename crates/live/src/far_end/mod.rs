@@ -199,7 +199,7 @@ fn session(
         let asked = open.flows.iter().fold(0, |sum: u32, flow| sum.saturating_add(flow.listens.members));
         if asked > allowed.members {
             return Err(LiveError::NotAllowed(format!(
-                "{asked} conversations at once are more than the {} that its owner allows",
+                "{asked} simultaneous conversations are more than the {} that its owner allows",
                 allowed.members
             )));
         }
@@ -214,7 +214,7 @@ fn session(
         let held = Bytes(open.engines.iter().map(held).fold(0, u64::saturating_add));
         if held > allowed.buffers {
             return Err(LiveError::NotAllowed(format!(
-                "transports that hold up to {held} in buffers are more than the {} that the part was offered with",
+                "the transports may hold {held} in buffers, more than the {} that were offered for the part",
                 allowed.buffers
             )));
         }
@@ -231,7 +231,7 @@ fn session(
     trunkline_io::udp::set_receive_timeout(&udp, LOOK).map_err(LiveError::system("a receive timeout"))?;
     if open.kernel_stamps {
         trunkline_io::udp::stamp_received(&udp)
-            .map_err(LiveError::system("the kernel does not stamp arrivals"))?;
+            .map_err(LiveError::system("the kernel does not timestamp arrivals"))?;
     }
     let listeners = listen(&open)?;
     let carriers = carriers(&open)?;
@@ -320,7 +320,7 @@ pub(crate) fn spawn<'scope, 'env>(
     work: impl FnOnce() + Send + 'scope,
 ) -> Result<(), LiveError> {
     let started = std::thread::Builder::new().name(format!("far-{name}")).spawn_scoped(scope, work);
-    started.map(|_| ()).map_err(LiveError::system("a thread cannot be started"))
+    started.map(|_| ()).map_err(LiveError::system("cannot start a thread"))
 }
 
 /// Opens the listeners: the first at the port that was asked for.
@@ -333,7 +333,7 @@ fn listen(open: &Open) -> Result<Vec<TcpListener>, LiveError> {
             TcpError::Io(error) => LiveError::binding(open.address, port)(error),
             other => LiveError::Flow { flow: terms.flow.clone(), reason: other.to_string() },
         })?;
-        listener.set_nonblocking(true).map_err(LiveError::system("a listener cannot be set up"))?;
+        listener.set_nonblocking(true).map_err(LiveError::system("cannot set up a listener"))?;
         listeners.push(listener);
     }
     Ok(listeners)
@@ -351,7 +351,7 @@ fn carriers(open: &Open) -> Result<Vec<Vec<UdpSocket>>, LiveError> {
                 _ => ports.next(),
             };
             let port = port.ok_or_else(|| LiveError::System {
-                what: format!("not every conversation has a port behind {}", open.port),
+                what: format!("there are too few ports for all conversations above {}", open.port),
                 error: io::ErrorKind::AddrNotAvailable.into(),
             })?;
             let local = SocketAddr::new(open.address, port);

@@ -214,7 +214,7 @@ fn a_far_end_serves_no_more_than_it_allows() {
     let (near, far) = far_end(3);
     let (_, outcome) = run(&scenario("500 ms", FLOWS), channel(near), &Open::default(), &mut GoOn);
     let error = outcome.unwrap_err().to_string();
-    assert!(error.contains("4 conversations at once are more than the 3"), "{error}");
+    assert!(error.contains("4 simultaneous conversations are more than the 3"), "{error}");
     assert!(far.join().unwrap().is_err());
 }
 

@@ -92,6 +92,6 @@ fn a_place_that_cannot_be_entered_ends_the_run_before_it_begins() {
     let parts = [Part { is_closed: true, ..Part::default() }, Part::default()];
     let (memory, outcome) = run(&scenario, &parts, process());
     let error = outcome.unwrap_err().to_string();
-    assert!(error.starts_with("the near end's host cannot be entered"), "{error}");
+    assert!(error.starts_with("cannot enter the near end's host"), "{error}");
     assert_eq!(memory.all_arrived(), 0);
 }

@@ -181,7 +181,7 @@ fn shake_hands(
     pulse: Pulse,
 ) -> Result<Shared, PeerError> {
     const STEP: &str = "exchanging keys";
-    let system = |error| PeerError::System { what: "a socket cannot be set up", error };
+    let system = |error| PeerError::System { what: "cannot set up a socket", error };
     let broken = |error: io::Error| PeerError::CutOff { who: who.clone(), reason: describe(&error) };
     socket.set_nonblocking(true).map_err(system)?;
     socket.set_nodelay(true).map_err(system)?;

@@ -31,7 +31,7 @@ pub(super) fn keep_alive(connection: &Arc<Shared>) -> Result<(), PeerError> {
                 .name("control-alive".to_owned())
                 .stack_size(256 << 10)
                 .spawn(move || beating.run())
-                .map_err(|error| PeerError::System { what: "a thread cannot be started", error })?;
+                .map_err(|error| PeerError::System { what: "cannot start a thread", error })?;
             *started = true;
         }
     }

@@ -52,7 +52,7 @@ impl Listener {
     /// # Errors
     /// If the socket cannot be used.
     pub fn on(socket: TcpListener, identity: &Identity) -> Result<Listener, PeerError> {
-        let failed = |error| PeerError::System { what: "a socket cannot be set up", error };
+        let failed = |error| PeerError::System { what: "cannot set up a socket", error };
         socket.set_nonblocking(true).map_err(failed)?;
         let local = socket.local_addr().map_err(failed)?;
         let config = Arc::new(tls::server(identity)?);
@@ -76,7 +76,7 @@ impl Listener {
     /// # Errors
     /// If the system has no socket left, or the listener is broken. Rest a little before trying again.
     pub fn accept_within(&self, patience: Duration) -> Result<Option<Incoming>, PeerError> {
-        let failed = |error| PeerError::System { what: "no connection can be accepted", error };
+        let failed = |error| PeerError::System { what: "cannot accept connections", error };
         let began = Instant::now();
         loop {
             match self.socket.accept() {

@@ -129,7 +129,7 @@ fn figure(
     };
     let note = match left_out {
         0 => String::new(),
-        n => format!("{n} more combinations of the other swept keys are not drawn; they stand in the table."),
+        n => format!("{n} more combinations of the other swept keys are not drawn; they are in the table."),
     };
     let note = if view.run().info.repetitions > 1 {
         format!("Mean over repetitions; bars show the 95 % confidence interval. {note}").trim_end().to_owned()

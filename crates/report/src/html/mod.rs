@@ -151,8 +151,9 @@ fn notes(view: &View) -> Markup {
                         @if side.info().backend == Backend::Wire {
                             strong { "wire: " }
                             "The links that the file describes, in real time, between hosts that are namespaces of one machine. Times "
-                            "of both ends are of its one clock: one-way latencies are measured, not estimated. Hosts take the time that "
-                            "this machine takes, whatever the file says of them. Read the tails beside "
+                            "at both ends are read from its one clock, so one-way latencies are measured, not \
+                             estimated. Hosts have the speed of "
+                            "this machine, whatever their costs in the file. Read the tails beside "
                         } @else {
                             strong { "live: " }
                             "The network was used as it is. The links described in the file were not applied; they apply to "
@@ -164,7 +165,8 @@ fn notes(view: &View) -> Markup {
                 }
                 @if let Some(bound) = view.sides.iter().filter_map(Side::clock_error).max() {
                     li {
-                        "Between hosts, arrivals were brought from the clock of the sink to that of the source: one-way times are "
+                        "Between hosts, arrival times were converted from the clock of the sink to that of the \
+                         source: one-way times are "
                         "within ± " (bound) " of the truth, and each flow's within its own "
                         a href="#def-clock-error" { "clock error bound" } ". Round trips need none."
                     }
@@ -172,7 +174,8 @@ fn notes(view: &View) -> Markup {
                 @if view.sides.iter().any(|s| !s.is_measured()) {
                     li {
                         strong { "sim: " }
-                        "Virtual time over the links that the file describes. The same seed gives the same result. Hosts take the time that the file says, by default none."
+                        "Virtual time over the links that the file describes. The same seed gives the same result. \
+                         Hosts take the processing time that the file gives, by default none."
                     }
                 }
                 @for (_, dashed) in view.sides.iter().enumerate().filter(|(side, _)| is_dashed(view, *side)) {
@@ -226,7 +229,7 @@ fn point_figures(view: &View, figures: &[Figure]) -> Markup {
         section aria-labelledby=(if view.is_swept() { "point-figures" } else { "figures" }) {
             h2 id=(if view.is_swept() { "point-figures" } else { "figures" }) { "Latency" @if figures.iter().any(|f| f.id.starts_with("tcp-")) { " and TCP" } @if view.is_swept() { " at single points" } }
             @if points.len() < all {
-                p.aside { "Drawn for " (points.len()) " of " (all) " points; the others stand in the tables." }
+                p.aside { "Drawn for " (points.len()) " of " (all) " points; the others are in the tables." }
             }
             @for point in points {
                 @let name = view.points().iter().find(|p| p.index == point).map(|p| point_name(p, view.axes())).unwrap_or_default();

@@ -110,7 +110,14 @@ pub(super) fn flows(view: &View) -> Markup {
             @else {
                 div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each flow" {
                     table.data.stacked data-name="flows" {
-                        caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %), ? what is outside the E-model's range." @if rows > LONG { " " (rows) " rows: they scroll within this box." } span.on-paper { " Counts stand in the file itself." } } }
+                        caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 \
+                                          %), ? values outside the E-model's range." @if rows > LONG { " " (rows) " rows: they scroll within this box." } span.on-paper { " \
+                                                                                                                                                                                                                                                      Counts \
+                                                                                                                                                                                                                                                      are \
+                                                                                                                                                                                                                                                      in \
+                                                                                                                                                                                                                                                      the \
+                                                                                                                                                                                                                                                      file \
+                                                                                                                                                                                                                                                      itself." } } }
                         thead {
                             tr {
                                 td colspan=(before) {}

@@ -78,8 +78,5 @@ pub(super) fn table(out: &mut Text, view: &View, side: &Side) {
     out.blank();
     out.table(&table);
     say_left_out(out, left_out, side);
-    out.paragraph(
-        "of a bundle the throughput of all its flows; of a transport means over its connections",
-        QUIET,
-    );
+    out.paragraph("bundle: throughput of all its flows; transport: means over its connections", QUIET);
 }

@@ -45,10 +45,10 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, screen: Screen) -
     if rows.is_empty() {
         out.paragraph("They have no point and flow in common.", QUIET);
     } else if rows.iter().any(|row| row.is_significant().is_some()) {
-        out.paragraph("*: more than chance, with 95 % confidence (Welch's t-interval)", QUIET);
+        out.paragraph("*: significant, with 95 % confidence (Welch's t-interval)", QUIET);
     }
     if rows.iter().any(|row| row.is_significant().is_none()) {
-        out.paragraph("?: a run without repetitions cannot tell whether a difference is chance", QUIET);
+        out.paragraph("?: without repetitions in both runs, the difference may be chance", QUIET);
     }
     for point in comparison.unmatched.iter().take(UNMATCHED) {
         out.paragraph(&format!("only in {point}"), QUIET);

@@ -47,9 +47,9 @@ pub(crate) fn run(
     recorder: &mut (dyn Recorder + Send),
     supervisor: &mut (dyn Supervisor + Send),
 ) -> Driven {
-    let means = request.wire.ok_or_else(|| {
-        WireError::Forbidden("nobody has gained the right to make namespaces for this run".to_owned())
-    })?;
+    let means = request
+        .wire
+        .ok_or_else(|| WireError::Forbidden("the namespaces of this run have not been enabled".to_owned()))?;
     let options = WireOptions {
         ground: GroundOptions {
             name: format!("run-{}", std::process::id()),

@@ -88,7 +88,7 @@ impl Access {
 
     /// Not for pages of other sites.
     fn check_site(&self, headers: &HeaderMap, host: &Authority) -> Result<(), ApiError> {
-        let other = || ApiError::forbidden("requests of pages that come from another site are refused");
+        let other = || ApiError::forbidden("requests from pages of other sites are refused");
         if let Some(origin) = headers.get(header::ORIGIN) {
             let origin = origin.to_str().map_err(|_| other())?.to_ascii_lowercase();
             let scheme = if self.is_encrypted { "https" } else { "http" };

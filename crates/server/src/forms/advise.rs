@@ -70,7 +70,7 @@ impl Asked {
         format!("audio to {}", self.server)
     }
 
-    /// Measures, and gives advice on what was measured; also if it was told to stop before.
+    /// Measures, and gives advice on what was measured; also if it was stopped before.
     pub(super) fn measure(self, job: &Job) -> Result<Ended, ApiError> {
         let Asked { server, mut question } = self;
         let begun = trunkline_calls::now();

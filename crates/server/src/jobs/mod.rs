@@ -104,7 +104,7 @@ impl Jobs {
         let found = self.table().jobs.iter().find(|job| job.id() == id).cloned();
         found.ok_or_else(|| {
             ApiError::not_found(format_args!(
-                "no job `{}`: the server forgets old jobs and those of before its start; their runs are kept",
+                "no job `{}`: the server forgets old jobs, and all jobs when it restarts; their runs are kept",
                 id.escape_debug()
             ))
         })
@@ -207,7 +207,7 @@ impl App {
                 app.begin_what_can();
             });
             if let Err(error) = spawned {
-                job.ended(Err(ApiError::environment(format_args!("a thread cannot be started: {error}"))));
+                job.ended(Err(ApiError::environment(format_args!("cannot start a thread: {error}"))));
                 self.jobs.is_over(&job);
             }
         }

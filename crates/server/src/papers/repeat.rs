@@ -72,7 +72,7 @@ impl Wanted {
         if self.measured.is_empty() { Needs::Cores } else { Needs::Machine }
     }
 
-    /// Simulates and measures; what is found is kept, also if it was told to stop before its end.
+    /// Simulates and measures; what is found is kept, also if it was stopped before its end.
     pub(super) fn repeat(self, app: &App, job: &Job) -> Result<Ended, ApiError> {
         let tables: Vec<&str> = self.tables.iter().map(String::as_str).collect();
         let live = app.live_options();

@@ -74,7 +74,7 @@ fn explain(error: &claxon::Error) -> String {
         claxon::Error::IoError(error) => cannot_read(error),
         claxon::Error::FormatError(why) => format!("is a damaged FLAC file: {why}"),
         claxon::Error::Unsupported(why) => {
-            format!("is a FLAC file with something that is not read here: {why}")
+            format!("is a FLAC file with an unsupported feature: {why}")
         }
     }
 }

@@ -129,7 +129,7 @@ fn a_file_begins_again() {
     assert_eq!(samples, [music(2, 5000), music(2, 5000)].concat());
 
     write(&path, 1, 44_100, Encoding::I16, &music(1, 10));
-    assert!(reader.rewind().unwrap_err().to_string().contains("another file than before"));
+    assert!(reader.rewind().unwrap_err().to_string().contains("has changed since it was opened"));
 }
 
 #[test]
@@ -162,9 +162,9 @@ fn what_is_wrong_with_a_file_is_said() {
     };
     assert_eq!(problem(b""), "is empty");
     assert_eq!(problem(b"I am a text"), "is neither a WAV nor a FLAC file");
-    assert_eq!(problem(b"RIFF1234AVI LIST"), "is no WAV file: it begins as one, but without `WAVE`");
+    assert_eq!(problem(b"RIFF1234AVI LIST"), "is not a WAV file: it begins as one, but without `WAVE`");
     assert_eq!(problem(b"RIFF1234WAVEfmt "), "is not a complete WAV file: it ends before its data");
-    assert_eq!(problem(b"RIFF1234WAVEdata\0\0\0\0"), "is no WAV file: it has data before their format");
+    assert_eq!(problem(b"RIFF1234WAVEdata\0\0\0\0"), "is not a WAV file: it has data before their format");
     let with_format = |tag: u8, bits: u8, frame: u8| {
         let format = [tag, 0, 2, 0, 0x44, 0xAC, 0, 0, 0, 0, 0, 0, frame, 0, bits, 0];
         [b"RIFF1234WAVEfmt \x10\0\0\0".as_slice(), &format, b"data\0\0\0\0"].concat()

@@ -46,7 +46,7 @@ impl Wav {
         let mut start = [0; 12];
         read(&mut file, &mut start)?;
         if &start[8..] != b"WAVE" {
-            return Err("is no WAV file: it begins as one, but without `WAVE`".to_owned());
+            return Err("is not a WAV file: it begins as one, but without `WAVE`".to_owned());
         }
         let (mut format, mut long) = (None, None);
         loop {
@@ -57,7 +57,7 @@ impl Wav {
             match &id {
                 b"data" => {
                     let (layout, samples) =
-                        format.ok_or("is no WAV file: it has data before their format")?;
+                        format.ok_or("is not a WAV file: it has data before their format")?;
                     let left = match length {
                         UNKNOWN => long.unwrap_or(u64::MAX),
                         length => length.into(),
@@ -157,7 +157,7 @@ fn parse_format(chunk: &[u8; 40]) -> Result<(Layout, Samples), String> {
     }
     if u32::from(frame) != u32::from(channels) * width(samples) as u32 {
         return Err(format!(
-            "is no WAV file: {channels} channels of {bits} bits do not fit into {frame} bytes"
+            "is not a WAV file: {channels} channels of {bits} bits do not fit into {frame} bytes"
         ));
     }
     Ok((Layout { channels, sample_rate }, samples))

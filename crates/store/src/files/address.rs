@@ -16,7 +16,7 @@ pub(crate) struct FilesAddress {
 /// If there are no rows (`s3://...` alone), or the files are nowhere.
 pub(crate) fn split(url: &str) -> Result<(String, Option<FilesAddress>), StoreError> {
     if url.starts_with("s3://") {
-        let why = "a bucket keeps files, and a store needs a database for its runs beside them: give both, as \
+        let why = "a bucket stores only files; a store also needs a database for its runs: give both, as \
                    `postgresql://USER@HOST/DATABASE?files=s3://BUCKET/PREFIX`";
         return Err(StoreError::Address { address: url.to_owned(), why: why.to_owned() });
     }

@@ -161,7 +161,7 @@ impl Bucket {
         match failed {
             Failed::Here(error) => StoreError::io(what, path)(error),
             Failed::There(error) => unusable(&self.address, what, self.explained(&error)),
-            Failed::Stopped => unusable(&self.address, what, "it was told to stop".to_owned()),
+            Failed::Stopped => unusable(&self.address, what, "it was stopped".to_owned()),
         }
     }
 

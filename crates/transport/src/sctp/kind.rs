@@ -245,8 +245,7 @@ impl TransportOptions for Sctp {
     fn check_use(&self, flow: &FlowNeeds<'_>) -> Vec<Conflict> {
         let mut conflicts = Vec::new();
         if let Some(key) = self.gives_up().or(self.overtakes()).filter(|_| flow.headerless) {
-            let message =
-                format!("without a header every message must arrive, in its order; leave `{key}` out");
+            let message = format!("without a header every message must arrive in order; omit `{key}`");
             conflicts.push(Conflict::new(key, message));
         }
         if let Some(key) = self.gives_up().filter(|_| flow.repair) {

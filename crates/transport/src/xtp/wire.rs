@@ -281,8 +281,8 @@ pub enum ParseError {
     /// The packet format is none of XTP 4.0, or obsolete.
     #[error("the packet format is unknown")]
     Format,
-    /// A segment is cut off or contradicts itself.
-    #[error("the {0} is cut off or contradicts itself")]
+    /// A segment is truncated or inconsistent.
+    #[error("the {0} is truncated or inconsistent")]
     Segment(&'static str),
 }
 

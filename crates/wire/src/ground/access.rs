@@ -128,8 +128,8 @@ fn forbidden(error: Errno) -> WireError {
             .to_owned()
     } else {
         format!(
-            "no sysctl does, so it is a security module or the container's system call filter ({error}); run it as root, \
-             in a container with CAP_SYS_ADMIN and CAP_NET_ADMIN"
+            "no sysctl forbids it, so a security module or the container's system call filter does ({error}); run it \
+             as root, in a container with CAP_SYS_ADMIN and CAP_NET_ADMIN"
         )
     };
     WireError::Forbidden(format!("this system does not allow you to create network namespaces: {cause}"))

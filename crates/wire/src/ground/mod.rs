@@ -266,8 +266,8 @@ fn refuse_second_outside(wires: &Path) -> Result<(), WireError> {
     let found = FoundWire::all(wires)?.into_iter().find(|wire| wire.state.owner.pid == pid);
     let other = found.map_or("another wire".to_owned(), |wire| format!("the wire `{}`", wire.state.name));
     Err(WireError::Forbidden(format!(
-        "{other} has this machine as its last host already (interface `{taken}`), and only one wire at a time can: take it down \
-         first, or omit `--outside`"
+        "{other} already has this machine as its last host (interface `{taken}`), and only one wire at a time can: \
+         take it down first, or omit `--outside`"
     )))
 }
 
