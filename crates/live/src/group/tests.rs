@@ -135,6 +135,6 @@ fn a_group_that_cannot_be_joined_is_named() {
     let error = GroupSockets::open(&group, Ipv4Addr::LOCALHOST.into()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the group 127.0.0.1:5000 cannot be joined from 127.0.0.1: 127.0.0.1 is not a multicast group"
+        "cannot join the group 127.0.0.1:5000 from 127.0.0.1: 127.0.0.1 is not a multicast group"
     );
 }
