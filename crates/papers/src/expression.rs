@@ -211,7 +211,7 @@ mod tests {
         for (text, problem) in [
             ("", "`` ends where a value is missing"),
             ("1 +", "`1 +` ends where a value is missing"),
-            ("1 2", "`1 2` cannot be read from `2` on"),
+            ("1 2", "`1 2` has an unexpected `2`"),
             ("(1", "`(1` lacks a closing bracket"),
             ("1x", "`1x` is not a number"),
             ("flor(1)", "unknown function `flor`; did you mean `floor`?"),

@@ -128,7 +128,7 @@ mod tests {
             (&[SIZE][..], "a.toml sweeps `link.l.queue`, which is not a column of any table"),
             (
                 &[other, SIZE],
-                r#"a.toml: `{ kind = "fifo", limit = "20 packets" }` of `link.l.queue` is no cell of board"#,
+                r#"a.toml: `{ kind = "fifo", limit = "20 packets" }` of `link.l.queue` is not a cell of board"#,
             ),
             (
                 &[both, SIZE],

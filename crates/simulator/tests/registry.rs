@@ -33,7 +33,7 @@ fn a_registered_transport_is_read_and_checked() {
         ("{ kind = \"pigeon\", wings = 2 }", "", "unknown key `wings` in the transport `pigeon`"),
         ("{ kind = \"pigeon\", payload = \"100 B\" }", "", "too heavy"),
         ("\"pigeon\"", "reflect = true", "a pigeon does not return"),
-        ("\"pigeon\"", "framing = \"none\"", "which `pigeon` does not promise"),
+        ("\"pigeon\"", "framing = \"none\"", "which `pigeon` does not guarantee"),
     ] {
         let error = parse(transport, more).expect_err(transport);
         assert!(error.contains(expected) && error.contains("x.toml:"), "{transport} {more}: {error}");

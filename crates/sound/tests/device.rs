@@ -190,7 +190,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused(capture("tone", 0)).contains("cannot have 0 channels; expected 1 to 1024"));
     assert!(refused(Wanted { sample_rate: Some(0), ..capture("tone", 1) }).contains("0 frames per second"));
     let too_high = Wanted { sample_rate: Some(48_000), ..capture("tone:440,30000", 2) };
-    assert!(refused(too_high).contains("a tone of 30000 Hz does not exist at 48000 samples a second"));
+    assert!(refused(too_high).contains("there is no tone of 30000 Hz at 48000 samples per second"));
     assert!(refused(Wanted { block_frames: Some(1 << 20), ..capture("tone", 1) }).contains("1048576 frames"));
     assert!(
         refused(Wanted { playback: Some((place("tone"), 1)), ..Wanted::default() })

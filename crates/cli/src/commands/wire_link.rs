@@ -297,7 +297,7 @@ mod tests {
         };
         assert_eq!(said("1 Gbit/s, 30 ms") + &said("30 ms") + &said("2 Gbit/s") + &said("20 Mbit/s"), "");
         assert!(
-            said("1000 Gbit/s").starts_with("link `link`: 1000 Gbit/s is more than this machine may forward")
+            said("1000 Gbit/s").starts_with("link `link`: 1000 Gbit/s may be more than this machine can forward")
         );
         let asymmetric = words("20 ms", "loss=1 %", "5 Mbit/s");
         let loaded = load(&asymmetric).unwrap_or_else(|failure| panic!("{}", failure.message));
@@ -305,7 +305,7 @@ mod tests {
         assert!(sentences.is_empty(), "nobody named a rate for the way up: {sentences:?}");
         assert!(said("rate=3 Gbit/s").contains("3000 Mbit/s is more"));
         assert!(said("20 us").contains("a delay of 20 us is shorter"), "{}", said("20 us"));
-        assert!(said("20 Mbit/s, 1 h").contains("up to 9 GB are on their way"), "{}", said("20 Mbit/s, 1 h"));
+        assert!(said("20 Mbit/s, 1 h").contains("up to 9 GB are in flight"), "{}", said("20 Mbit/s, 1 h"));
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
             (words("fq-kodel", "", ""), "fq-codel"),
             (words("los=1 %", "", ""), "did you mean `link.link.loss`"),
             (words("", "", "delay=x"), "--down delay=x"),
-            (words("", "trace=up.txt", ""), "a trace is needed for the other direction too"),
+            (words("", "trace=up.txt", ""), "the other direction needs a trace too"),
             (words("", "trace=up.txt", "5mbit"), "--down 5mbit: a trace replaces the rate"),
             (words("trace=nothing.txt", "", ""), "nothing.txt"),
             (
