@@ -297,7 +297,8 @@ mod tests {
         };
         assert_eq!(said("1 Gbit/s, 30 ms") + &said("30 ms") + &said("2 Gbit/s") + &said("20 Mbit/s"), "");
         assert!(
-            said("1000 Gbit/s").starts_with("link `link`: 1000 Gbit/s may be more than this machine can forward")
+            said("1000 Gbit/s")
+                .starts_with("link `link`: 1000 Gbit/s may be more than this machine can forward")
         );
         let asymmetric = words("20 ms", "loss=1 %", "5 Mbit/s");
         let loaded = load(&asymmetric).unwrap_or_else(|failure| panic!("{}", failure.message));
