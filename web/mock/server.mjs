@@ -84,7 +84,7 @@ function edit({ text, edits }) {
   for (const each of edits) {
     if (each.op === 'place') file.hosts[each.host].position = [Math.round(each.x), Math.round(each.y)];
     else if (each.op === 'add') {
-      if (file[each.section]?.[each.name]) throw new Error(`there is a ${each.section} \`${each.name}\` already; choose another name`);
+      if (file[each.section]?.[each.name]) throw new Error(`a ${each.section} \`${each.name}\` already exists; choose another name`);
       const usual = each.section === 'link' ? { rate: '10 Mbit/s' } : {};
       (file[each.section] ??= {})[each.name] = { ...usual, ...each.values };
     } else if (each.op === 'rename') {

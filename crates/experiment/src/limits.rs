@@ -279,7 +279,7 @@ fn of_bundle(bundle: usize, name: &str, figure: &str) -> Result<(Subject, Limite
     let is_whole_or_begins = |key: &str| key == figure || key.starts_with(&format!("{figure}."));
     if of_connections().any(|known| is_whole_or_begins(known.limit.key)) {
         return Err(format!(
-            "connections have `{figure}`, a bundle as a whole has not: name their transport, \
+            "`{figure}` is a figure of connections, not of the whole bundle: name their transport, \
              `bundle.{name}.TRANSPORT.{figure}`"
         ));
     }

@@ -201,9 +201,8 @@ fn overloaded(plan: &Plan, answer: &Answer) -> String {
     let duration =
         plan.first.points.first().map_or_else(String::new, |point| point.scenario.duration.to_string());
     format!(
-        "at {kept} the latency still rises at the end of the run, per second that of {}: more is sent than \
-        the link carries, and a run of {duration} is too short to show the result. Repeat the plan with a \
-        longer `duration`",
+        "at {kept} the latency still rises at the end of the run, per second that of {}: more is sent than the link \
+         carries, and a run of {duration} is too short to show the effect. Repeat the plan with a longer `duration`",
         flows.join(", that of ")
     )
 }

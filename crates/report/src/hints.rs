@@ -117,8 +117,8 @@ fn waiting(view: &View, side: &Side, flow: &str) -> Option<String> {
     };
     let (place, waited) = first(view, side, flow, waited)?;
     Some(format!(
-        "`{flow}` waits at its sender{place}: its messages leave {waited} after they are due, on average. They are late by when \
-         they were due; latency counts from when they were sent."
+        "`{flow}` waits at its sender{place}: on average, its messages leave {waited} after they are due. Late \
+         counts from the due time, latency from the sending time."
     ))
 }
 
@@ -147,8 +147,8 @@ impl Found<'_> {
             None => String::new(),
         };
         format!(
-            "`{}` is limited by its transport's `{option}` of {size}{place}: with a round trip of {round_trip} it lets about \
-             {at_most} through{more}.",
+            "`{}` is limited by its transport's `{option}` of {size}{place}: with a round trip of {round_trip} it \
+             allows about {at_most}{more}.",
             self.flow
         )
     }

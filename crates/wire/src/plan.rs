@@ -110,8 +110,9 @@ pub enum PlanError {
     },
     /// Two flows want to reach the same address by different ways.
     #[error(
-        "flow `{flow}` passes host `{at}` on its way to `{to}` towards `{towards}`, another flow passes it towards another \
-         host; a kernel routes by the destination's address alone: let the two paths enter `{to}` by different links"
+        "flow `{flow}` passes host `{at}` on its way to `{to}` and continues to `{towards}`, but another flow to \
+         `{to}` continues from there to another host; the kernel routes by destination address only, so let the two \
+         paths enter `{to}` over different links"
     )]
     Crossing {
         /// The later of the two flows.

@@ -168,7 +168,7 @@ pub enum EditError {
         reason: String,
     },
     /// A name is in use.
-    #[error("there is a {noun} `{name}` already; choose another name")]
+    #[error("a {noun} `{name}` already exists; choose another name")]
     Taken {
         /// Of what.
         noun: &'static str,

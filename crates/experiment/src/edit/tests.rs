@@ -243,7 +243,7 @@ fn a_name_must_be_free_and_good() {
     };
     assert_eq!(
         try_rename("ottawa").unwrap_err().to_string(),
-        "there is a host `ottawa` already; choose another name"
+        "a host `ottawa` already exists; choose another name"
     );
     for bad in ["", "a b", "a.b", "ü", "a\""] {
         assert_eq!(try_rename(bad), Err(EditError::Name(bad.escape_debug().to_string())));
@@ -270,7 +270,7 @@ fn what_is_added_gets_a_free_name_and_what_it_must_have() {
     assert_eq!(edited, FILE.replace("\"1 Mbit/s\"\n", &format!("\"1 Mbit/s\"\n{link}")));
     let refused =
         apply(FILE, &[Edit::Add { section: Section::Flow, name: Some("voice".into()), values: Tree::new() }]);
-    assert_eq!(refused.unwrap_err().to_string(), "there is a flow `voice` already; choose another name");
+    assert_eq!(refused.unwrap_err().to_string(), "a flow `voice` already exists; choose another name");
 }
 
 #[test]

@@ -102,8 +102,8 @@ impl File<'_> {
                 _ => (&b.name, &a.name),
             };
             format!(
-                "both flows go over `{}`, and latency is measured there and back in `{there_and_back}`, one way in \
-                 `{one_way}`; let both `reflect`, or none",
+                "both flows use `{}`, but latency is a round trip in `{there_and_back}` and one way in `{one_way}`; \
+                 set `reflect` in both, or in neither",
                 a.transport
             )
         })

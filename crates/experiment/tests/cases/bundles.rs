@@ -61,7 +61,7 @@ source = "voice"
 [flow.bulk]"#,
         &[
             r#"x.toml:22:10: a flow of a bundle has one sink, but `nowhere` has no sink"#,
-            r#"x.toml:22:21: both flows go over `udp`, and latency is measured there and back in `voice`, one way in `nowhere`; let both `reflect`, or none"#,
+            r#"x.toml:22:21: both flows use `udp`, but latency is a round trip in `voice` and one way in `nowhere`; set `reflect` in both, or in neither"#,
         ],
     ),
     (
@@ -76,7 +76,7 @@ source = "voice"
 reflect = true
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:19: both flows go over `udp`, and latency is measured there and back in `there`, one way in `voice`; let both `reflect`, or none"#,
+            r#"x.toml:22:19: both flows use `udp`, but latency is a round trip in `there` and one way in `voice`; set `reflect` in both, or in neither"#,
         ],
     ),
     (
@@ -94,8 +94,8 @@ flows = ["voice", "bulk"]
         &[
             r#"x.toml:24:1: there is no bundle `trnk`; did you mean `trunk`?"#,
             r#"x.toml:25:1: a bundle has no figure `fairnes`; did you mean `fairness`?"#,
-            r#"x.toml:26:1: connections have `loss`, a bundle as a whole has not: name their transport, `bundle.trunk.TRANSPORT.loss`"#,
-            r#"x.toml:27:1: connections have `loss.max`, a bundle as a whole has not: name their transport, `bundle.trunk.TRANSPORT.loss.max`"#,
+            r#"x.toml:26:1: `loss` is a figure of connections, not of the whole bundle: name their transport, `bundle.trunk.TRANSPORT.loss`"#,
+            r#"x.toml:27:1: `loss.max` is a figure of connections, not of the whole bundle: name their transport, `bundle.trunk.TRANSPORT.loss.max`"#,
             r#"x.toml:28:1: a transport of a bundle has no figure `loss`; known are `fairness`, `throughput.mean`, `throughput.min`, `throughput.max`, `loss.mean`, `loss.min`, `loss.max`, `unfinished.mean`, `unfinished.min`, `unfinished.max`, `refused.mean`, `refused.min`, `refused.max`, `latency.mean.mean`, `latency.mean.min`, `latency.mean.max`, `latency.p999.mean`, `latency.p999.min` and `latency.p999.max`"#,
             r#"x.toml:29:32: the limit of `bundle.trunk.udp.loss.mean`: `1 ms` has the unknown unit `ms`; expected a share from `0 %` to `100 %` (or 0 to 1)"#,
         ],
