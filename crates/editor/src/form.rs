@@ -218,7 +218,7 @@ pub fn form_schema() -> FormSchema {
     let schema = Schema::default();
     let experiment = FormSection {
         name: "experiment",
-        doc: "What holds for the experiment as a whole: the keys before the first table.",
+        doc: "Keys of the experiment as a whole, before the first table.",
         keys: form_keys(&schema.experiment),
         media: Vec::new(),
         figures: Vec::new(),

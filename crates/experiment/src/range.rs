@@ -8,13 +8,13 @@ use crate::tree::{Item, Node, Table};
 /// The keys of a range, with what they mean.
 pub const KEYS: &[(&str, &str)] = &[
     ("from", "The first value."),
-    ("to", "The last value, if the steps meet it; none is larger."),
-    ("step", "How far one value is from the next: an amount."),
-    ("factor", "How many times the value before each is: a number above 1."),
-    ("points", "How many values there are, both ends among them."),
+    ("to", "The upper bound: the last value, if the steps reach it exactly."),
+    ("step", "Difference between consecutive values."),
+    ("factor", "Ratio of consecutive values, a number above 1."),
+    ("points", "Number of values, including both ends."),
     (
         "scale",
-        "Of `points`: `linear`, or `logarithmic` for equal ratios, rounded to three digits. By default `linear`.",
+        "With `points`: `linear` (the default), or `logarithmic` for equal ratios, rounded to three digits.",
     ),
 ];
 

@@ -86,9 +86,9 @@ fn link(page: &mut String, schema: &Schema) {
     for (medium, (shared, direction)) in media.unwrap_or_default().iter().zip(keys_of) {
         let _ = write!(page, "\n### Medium `{}`\n\n{}\n\n", medium.name, medium.doc);
         if !shared.is_empty() {
-            page.push_str("Of the medium as a whole:\n\n");
+            page.push_str("Keys of the medium as a whole:\n\n");
             keys(page, shared);
-            page.push_str("\nOf each station:\n\n");
+            page.push_str("\nKeys of each station:\n\n");
         }
         keys(page, direction);
     }
@@ -101,8 +101,8 @@ fn link(page: &mut String, schema: &Schema) {
 fn link_profiles(page: &mut String) {
     page.push_str(
         "\n### Profiles of links\n\n\
-         `profile = \"wifi-g-ap\"` stands for the keys below, each of which may be given another value beside it. They are \
-         networks that somebody measured and told of; the hosts at their ends are not part of them.\n",
+         `profile = \"wifi-g-ap\"` sets the keys below; keys in the link's own table override it. Each profile is \
+         fitted to a published measurement of a network, without the hosts at its ends.\n",
     );
     for (choice, text) in PROFILES {
         let _ = write!(page, "\n#### `{}`\n\n{}\n\n```toml\n{text}```\n", choice.name, choice.doc);
@@ -125,53 +125,56 @@ fn bundle(page: &mut String, schema: &Schema) {
 fn sweep(page: &mut String) {
     let _ = write!(
         page,
-        "\n```toml\n[sweep]\n\"flow.voice.count\" = [1, 2, 4, 8]\n\"link.trunk.queue.limit\" = [\"16 KiB\", \"64 KiB\"]\n\
+        "\n```toml\n[sweep]\n\"flow.voice.count\" = [1, 2, 4, 8]\n\"link.trunk.queue.limit\" = [\"16 KiB\", \"64 \
+         KiB\"]\n\
          \"flow.bulk.transport\" = [\"udp\", {{ kind = \"tcp\", window = \"32 KiB\" }}]\n\
          \"link.trunk.delay\" = {{ from = \"10 ms\", to = \"200 ms\", step = \"10 ms\" }}\n\
-         \"link.trunk.rate\" = {{ from = \"1 Mbit/s\", to = \"100 Mbit/s\", points = 7, scale = \"logarithmic\" }}\n```\n\n\
-         Every key of every host, flow and link can be swept, and every key of a queue, a loss model, a transport or a \
-         source behind it; before the first table all but {}. Keys with a comma between them, \
-         `\"flow.there.count, flow.back.count\"`, have the same value at every point, or each its own from lists of as many \
-         values: `[[1, 4], [2, 8]]`. The last key varies fastest. There are at most \
-         {MOST_POINTS} points. Points share their random numbers, so that what differs between them is the swept \
-         value.\n\n\
-         The name of a queue, a transport, a source, a codec or a loss model by itself stands for that kind with its defaults. \
-         Only the kind that the file has there keeps the keys that the file gives it: with \
-         `queue = {{ kind = \"fifo\", limit = \"250 KB\" }}` in the file, `\"fifo\"` in `[\"fifo\", \"fq-codel\"]` is the FIFO \
-         of 250 KB, and `\"fq-codel\"` has its usual limit. What another kind is to have is written as a table.\n\n\
-         A key that takes numbers can have a range in the place of a list, from one value to another:\n\n\
+         \"link.trunk.rate\" = {{ from = \"1 Mbit/s\", to = \"100 Mbit/s\", points = 7, scale = \"logarithmic\" \
+         }}\n```\n\n\
+         Every key of every host, flow and link can be swept, and so can every key of a queue, a loss model, a \
+         transport or a source; before the first table, all but {}. Keys separated by commas, `\"flow.there.count, \
+         flow.back.count\"`, have the same value at every point, or one value each from lists of that length: `[[1, \
+         4], [2, 8]]`. The last key varies fastest. There are at most \
+         {MOST_POINTS} points. Points share their random numbers, so they differ only in the swept value.\n\n\
+         The name of a queue, a transport, a source, a codec or a loss model by itself means that kind with its \
+         defaults. Only the kind in the file keeps its keys from the file: with \
+         `queue = {{ kind = \"fifo\", limit = \"250 KB\" }}` in the file, `\"fifo\"` in `[\"fifo\", \"fq-codel\"]` \
+         is the FIFO \
+         of 250 KB, and `\"fq-codel\"` has its default limit. To set keys of another kind, write it as a table.\n\n\
+         A numeric key can have a range instead of a list:\n\n\
          | key | meaning |\n| --- | --- |\n",
         enumerate(FIXED)
     );
     for (name, doc) in range::KEYS {
         row(page, &[&format!("`{name}`"), doc]);
     }
-    page.push_str("\nIt has one of `step`, `factor` and `points`.\n");
+    page.push_str("\nA range has one of `step`, `factor` and `points`.\n");
 }
 
 fn limits(page: &mut String) {
     page.push_str(
         "\n```toml\n[limits]\n\"flow.voice.loss\" = \"< 1 %\"\n\"flow.voice.latency.p999\" = \"<= 150 ms\"\n\
          \"bundle.trunk.udp.throughput.min\" = \"> 62 kbit/s\"\n```\n\n\
-         A condition is `<`, `<=`, `>` or `>=` and a value. A figure that was not measured neither keeps a limit nor \
-         breaks it. Of a flow, `flow.NAME.FIGURE`:\n",
+         A condition is `<`, `<=`, `>` or `>=` and a value. A figure that was not measured neither keeps a limit \
+         nor breaks it. Figures of a flow, `flow.NAME.FIGURE`:\n",
     );
     figures(page, limits::of_flows());
     let of_sinks = limits::of_sinks().map(|known| known.limit.key);
     let _ = write!(
         page,
-        "\nOf a flow that is made for each of several hosts (`count` of a host) these are the figures of all of them together. \
-         `\"flow.up.each.loss\" = \"< 1 %\"` is a limit on every one by itself, kept if the worst keeps it, and \
-         `\"flow.up-7.loss\"` on the seventh.\n\n\
-         Of a flow with several sinks these are the figures of all of them together. A limit on the sink at the host \
-         `c` is `\"flow.voice.sink.c.latency.p999\" = \"<= 150 ms\"`; by itself each sink has {}.\n\n\
-         Of a bundle, `bundle.NAME.FIGURE`:\n",
+        "\nIf a flow expands to one for each of several hosts (`count` of a host), these are the figures of all of \
+         them together. `\"flow.up.each.loss\" = \"< 1 %\"` limits every one by itself, and is kept if the worst \
+         keeps it; `\"flow.up-7.loss\"` limits the seventh.\n\n\
+         If a flow has several sinks, these are the figures of all of them together. A limit on the sink at the host \
+         `c` is `\"flow.voice.sink.c.latency.p999\" = \"<= 150 ms\"`; each sink has the figures {}.\n\n\
+         Figures of a bundle, `bundle.NAME.FIGURE`:\n",
         enumerate(of_sinks)
     );
     figures(page, limits::of_bundles());
     page.push_str(
-        "\nOf a bundle's connections over one transport, `bundle.NAME.TRANSPORT.FIGURE`. Each figure is taken of every \
-         connection by itself first; `max` is the worst one where less is better, `min` where more is:\n",
+        "\nFigures of a bundle's connections over one transport, `bundle.NAME.TRANSPORT.FIGURE`. Each figure is \
+         first computed for every connection by itself; `max` is the worst if less is better, `min` if more is \
+         better:\n",
     );
     figures(page, limits::of_connections());
 }
@@ -193,8 +196,8 @@ fn figures(page: &mut String, all: impl Iterator<Item = Limited>) {
 
 fn distributions(page: &mut String) {
     page.push_str(
-        "\n## Distributions\n\nWhere a distribution is allowed, a table names it: \
-         `interval = { kind = \"exponential\", mean = \"10 ms\" }`. All of its keys must be given.\n\n\
+        "\n## Distributions\n\nWhere a distribution is allowed, write a table: `interval = { kind = \
+         \"exponential\", mean = \"10 ms\" }`. All its keys are required.\n\n\
          | kind | keys | meaning |\n| --- | --- | --- |\n",
     );
     for kind in DISTRIBUTIONS {

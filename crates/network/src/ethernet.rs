@@ -24,12 +24,12 @@ const LEAST_DATA: Bytes = Bytes(46);
 /// The entry in the registry.
 pub(crate) const KIND: MediumKind = MediumKind {
     name: "ethernet",
-    doc: "A switched Ethernet (IEEE 802.3): each station has a full-duplex line to one switch. A packet \
-          waits in the station's `queue`, is transmitted at the station's `rate` with its size (at least \
-          46 B) and `overhead`, and reaches the switch. The switch queues it for the line to its \
-          destination and transmits it at that station's rate. Broadcasts are sent on all other lines. So \
-          are packets to a station that the switch does not know, which reach nobody. Impairments act on \
-          what a station sends, before the switch, equally for all its receivers.",
+    doc: "A switched Ethernet (IEEE 802.3): each station has a full-duplex line to one switch. A packet waits in the \
+          station's `queue`, is transmitted at the station's `rate` with its size (at least 46 B) and `overhead`, \
+          and reaches the switch. The switch queues it for the line to its destination and transmits it at that \
+          station's rate. Broadcasts are sent on all other lines. So are packets to a station that the switch does \
+          not know; no station receives them. Impairments act on the packets that a station sends, before the \
+          switch, so they are the same for all receivers.",
     parameters: &[
         Parameter {
             name: "rate",

@@ -37,14 +37,13 @@ const NANOSECONDS_PER_KILOMETRE: f64 = 5085.0;
 /// The entry in the registry.
 pub(crate) const KIND: MediumKind = MediumKind {
     name: "fddi",
-    doc: "A timed-token ring (FDDI, ANSI X3.139). A token rotates in the order of `between`; the station \
-          that holds it may send. All stations agree on the smallest requested `ttrt` (at least twice the \
-          ring's latency). A frame reaches its destination when its last bit has travelled there, is \
-          visible to all stations, and is removed from the ring by its sender. Late counters are \
-          reported, but the ring is not reinitialised, as a real ring is at a late count of 2. \
-          Impairments act on what a station sends, on each receiver's copy separately. In addition to its \
-          own bytes and its `overhead`, a packet takes 11 B of time on the ring: preamble 8, start \
-          delimiter 1, frame control 1, and 1 of the end delimiter and frame status.",
+    doc: "A timed-token ring (FDDI, ANSI X3.139). A token rotates in the order of `between`; the station that holds \
+          it may send. All stations agree on the smallest requested `ttrt` (at least twice the ring's latency). A \
+          frame reaches its destination when its last bit has travelled there, is visible to all stations, and is \
+          removed from the ring by its sender. Late counters are reported, but the ring is not reinitialised, unlike \
+          a real ring at a late count of 2. Impairments act on the packets that a station sends, separately for each \
+          receiver. In addition to its own bytes and its `overhead`, a packet takes 11 B of time on the ring: \
+          preamble 8, start delimiter 1, frame control 1, and 1 of the end delimiter and frame status.",
     parameters: &[
         Parameter {
             name: "class",

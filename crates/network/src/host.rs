@@ -110,7 +110,7 @@ pub const PARAMETERS: &[Parameter] = &[
         kind: SIZE,
         default: Preset::Absent,
         doc: "Size of a datagram socket's send buffer: the process blocks while this much or more waits for the \
-              line. Without this key, packets that find no room in the link's queue are dropped there.",
+              line. Without this key, packets that find the link's queue full are dropped there.",
     },
     Parameter {
         name: "send-buffer-block",

@@ -13,10 +13,10 @@ use crate::source::{
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "audio",
     aliases: &[],
-    doc: "Uncompressed audio as a sound card delivers it: every `frames` of the device each channel has a block, which \
-          is sent as one message, all channels at once. Where the stream has another rate than the device, a block is \
-          what was resampled of it, in whole samples: 512 frames at 48 kHz are 470 samples at 44.1 kHz, or 471. The \
-          defaults are those of Schiavoni and Queiroz (2013), 705.6 kbit/s in 93.75 messages a second.",
+    doc: "Uncompressed audio as a sound card delivers it: after every `frames` of the device, each channel sends a \
+          block as one message, all channels at once. If the rate of the stream differs from the device's, a block \
+          is resampled, to whole samples: 512 frames at 48 kHz are 470 or 471 samples at 44.1 kHz. The defaults are \
+          those of Schiavoni and Queiroz (2013), 705.6 kbit/s in 93.75 messages per second.",
     parameters: &[
         Parameter {
             name: "frames",
@@ -38,17 +38,17 @@ pub(crate) const KIND: SourceKind = SourceKind {
                 Choice { name: "silence", doc: "zeros" },
                 Choice {
                     name: "tones",
-                    doc: "two plucked notes a second, other ones in each channel: something to hear",
+                    doc: "two plucked notes per second, different in each channel, for listening",
                 },
             ]),
             default: Default::Text("silence"),
-            doc: "What is in the samples.",
+            doc: "Content of the samples.",
         },
         Parameter {
             name: "blocks",
             kind: Kind::Integer { min: 1, max: 1 << 40 },
             default: Default::Absent,
-            doc: "How many blocks each channel sends. Absent: to the end of the run.",
+            doc: "Number of blocks that each channel sends. Without this key, it sends until the end of the run.",
         },
     ],
     build,

@@ -16,9 +16,9 @@ const COUNT: u64 = 4;
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "bulk",
     aliases: &["mpuke"],
-    doc: "Bulk transfer: message after message, as fast as the transport takes them or at intervals, up to a volume or \
-          to the end of the run; or a volume several times, each transfer measured for itself. The `mpuke` of Hawley \
-          (1989).",
+    doc: "Bulk transfer: message after message, as fast as the transport accepts them or at intervals, up to a \
+          volume or to the end of the run; or a volume several times, each transfer measured separately. The `mpuke` \
+          of Hawley (1989).",
     parameters: &[
         Parameter {
             name: "message",
@@ -30,28 +30,31 @@ pub(crate) const KIND: SourceKind = SourceKind {
             name: "interval",
             kind: Kind::Durations { min: Duration::ZERO, max: Duration::from_secs(3600) },
             default: Default::Absent,
-            doc: "Time from one message to the next, at least 1 us on average. Absent: as fast as the transport takes \
-                  them, which needs a transport with flow control.",
+            doc: "Time from one message to the next, at least 1 us on average. Without this key, messages are sent \
+                  as fast as the transport accepts them, which needs a transport with flow control.",
         },
         Parameter {
             name: "bytes",
             kind: Kind::Bytes { min: Bytes(1), max: Bytes(1 << 50) },
             default: Default::Absent,
-            doc: "How much each channel transfers; its last message is cut to that. Absent: no limit.",
+            doc: "Volume that each channel transfers; its last message is shortened to fit. Without this key, there \
+                  is no limit.",
         },
         Parameter {
             name: "messages",
             kind: Kind::Integer { min: 1, max: 1 << 40 },
             default: Default::Absent,
-            doc: "How many messages each channel sends. Absent: no limit. With `bytes`, whichever comes first.",
+            doc: "Number of messages that each channel sends. Without this key, there is no limit. With `bytes`, the \
+                  limit that is reached first applies.",
         },
         Parameter {
             name: "transfers",
             kind: Kind::Integer { min: 1, max: 1_000_000 },
             default: Default::Absent,
-            doc: "How often each channel transfers its volume of `bytes` or `messages`. The sink answers the last \
-                  message of each transfer with 4 B; then the next one begins. Each is measured from its first message \
-                  to that answer (Hawley 1989 section 4.1.1: 10 transfers of 1 MB). Absent: once, without an answer.",
+            doc: "Number of times that each channel transfers its volume of `bytes` or `messages`. The sink answers \
+                  the last message of each transfer with 4 B; then the next one begins. Each is measured from its \
+                  first message to that answer (Hawley 1989 section 4.1.1: 10 transfers of 1 MB). Without this key, \
+                  there is one transfer, without an answer.",
         },
         CATCH_UP,
     ],

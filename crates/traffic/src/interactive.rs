@@ -12,8 +12,8 @@ use crate::source::{Answer, Feedback, MessageBuffer, Source, SourceContext, Sour
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "interactive",
     aliases: &["ipuke"],
-    doc: "Request and response: one message, then nothing until its answer is back, then after a time to think the \
-          next. The `ipuke` of Hawley (1989). In a flow with `reflect` its latency is a round trip.",
+    doc: "Request and response: the source sends a message, waits for its answer, pauses for `think`, and sends the \
+          next. The `ipuke` of Hawley (1989). In a flow with `reflect`, its latency is a round trip.",
     parameters: &[
         Parameter {
             name: "message",
@@ -26,7 +26,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
             kind: Kind::Bytes { min: Bytes(1), max: Bytes(MAX_MESSAGE) },
             default: Default::Absent,
             doc: "Size of an answer, without headers: `4 B` in Hawley (1989), whose sink writes back the length. \
-                  Absent: the request comes back as a whole, which needs `reflect = true`.",
+                  Without this key, the whole request is returned, which needs `reflect = true`.",
         },
         Parameter {
             name: "think",
@@ -38,13 +38,14 @@ pub(crate) const KIND: SourceKind = SourceKind {
             name: "timeout",
             kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) },
             default: Default::Text("1 s"),
-            doc: "How long to wait for an answer; without one it goes on as if it had come then.",
+            doc: "Maximum time to wait for an answer; after it, the source continues as if the answer had arrived.",
         },
         Parameter {
             name: "messages",
             kind: Kind::Integer { min: 1, max: 1 << 40 },
             default: Default::Absent,
-            doc: "How many requests each channel makes. Absent: until the end of the run.",
+            doc: "Number of requests that each channel makes. Without this key, it makes them until the end of the \
+                  run.",
         },
     ],
     build: |values, context| Ok(Box::new(Interactive::new(values, context))),

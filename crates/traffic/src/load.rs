@@ -10,10 +10,10 @@ use crate::source::{Answer, Built, SourceContext, SourceKind};
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "load",
     aliases: &[],
-    doc: "Background load: messages of any distribution of sizes at intervals of any distribution, whatever becomes of \
-          them (an open loop, Lamont et al. 1998 section 5.2.2). An exponential interval makes Poisson arrivals. The \
-          first message comes after one interval; constant intervals begin at a random phase, so that several loads \
-          do not send in step.",
+    doc: "Background load: messages with any distribution of sizes, at intervals with any distribution, regardless \
+          of their fate (an open loop, Lamont et al. 1998 section 5.2.2). An exponential interval makes Poisson \
+          arrivals. The first message is sent after one interval; constant intervals begin at a random phase, so \
+          that several loads are not synchronised.",
     parameters: &[
         Parameter {
             name: "message",
@@ -32,7 +32,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
             name: "burst",
             kind: Kind::Integer { min: 1, max: 10_000 },
             default: Default::Text("1"),
-            doc: "How many messages are sent at once; `interval` is then the time from one burst to the next.",
+            doc: "Number of messages that are sent at once; `interval` is then the time from one burst to the next.",
         },
         CATCH_UP,
     ],

@@ -34,8 +34,9 @@ pub(crate) const CATCH_UP: Parameter = Parameter {
     name: "catch-up",
     kind: Kind::Flag,
     default: Preset::Text("true"),
-    doc: "Whether a source that was held up by its host or its transport sends at once what has become due meanwhile. \
-          If not, the next interval begins when it could go on: a process that sleeps between its writes.",
+    doc: "Whether a source that was delayed by its host or its transport sends all messages that have become due \
+          meanwhile at once. Otherwise the next interval begins when it can continue, as in a process that sleeps \
+          between its writes.",
 };
 
 #[derive(Debug)]

@@ -33,11 +33,11 @@ const LONGEST: Duration = Duration::from_secs(3600);
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "voice",
     aliases: &[],
-    doc: "Telephone speech: every channel sends G.711 mu-law audio at 8 kHz (64 kbit/s), as many samples per packet as \
-          told, at exactly the time they take to speak. With `talk` and `silence` it speaks in spurts and sends \
-          nothing between them: ITU-T P.59 has exponential spurts of 1.004 s and silences of 1.587 s on average, a \
-          voice activity of 39 %. With `fifo` samples come into a FIFO one by one, and a packetiser that is serviced \
-          every `samples` hands over what has accumulated (Weaver and McNabb 1992).",
+    doc: "Telephone speech: every channel sends G.711 mu-law audio at 8 kHz (64 kbit/s), with `samples` samples per \
+          packet, in exact real time. With `talk` and `silence` it speaks in spurts and sends nothing between them: \
+          ITU-T P.59 has exponential spurts of 1.004 s and silences of 1.587 s on average, a voice activity of 39 %. \
+          With `fifo`, samples enter a FIFO one by one, and a packetiser, serviced every `samples`, passes on \
+          everything that has accumulated (Weaver and McNabb 1992).",
     parameters: &[
         Parameter {
             name: "samples",
@@ -49,20 +49,20 @@ pub(crate) const KIND: SourceKind = SourceKind {
             name: "file",
             kind: Kind::File,
             default: Default::Absent,
-            doc: "A WAV file of 8 kHz PCM; channel n of the flow speaks its channel n, over and over. Absent: a \
-                  synthetic signal with the rhythm of speech.",
+            doc: "A WAV file of 8 kHz PCM; channel n of the flow plays channel n of the file repeatedly. Without \
+                  this key, a synthetic signal with the rhythm of speech.",
         },
         Parameter {
             name: "talk",
             kind: Kind::Durations { min: talk::SHORTEST, max: LONGEST },
             default: Default::Absent,
-            doc: "Length of a talk spurt; goes with `silence`. Absent: speaks without a pause.",
+            doc: "Length of a talk spurt; needs `silence`. Without this key, speech has no pauses.",
         },
         Parameter {
             name: "silence",
             kind: Kind::Durations { min: Duration::ZERO, max: LONGEST },
             default: Default::Absent,
-            doc: "Length of the silence after a talk spurt; goes with `talk`.",
+            doc: "Length of the silence after a talk spurt; needs `talk`.",
         },
         Parameter {
             name: "phase",
@@ -72,21 +72,23 @@ pub(crate) const KIND: SourceKind = SourceKind {
                 Choice { name: "together", doc: "all at once" },
             ]),
             default: Default::Text("random"),
-            doc: "When the channels send their first packets.",
+            doc: "Time of the channels' first packets.",
         },
         Parameter {
             name: "fifo",
             kind: Kind::Integer { min: 8, max: LARGEST },
             default: Default::Absent,
-            doc: "Depth of each channel's A/D FIFO in samples, at least `samples`. While the transport does not take a \
-                  packet, samples accumulate there, and leave as one larger packet when it does; those that find no \
-                  room are lost. Absent: every packet has `samples`, and waits for the transport by itself.",
+            doc: "Depth of each channel's A/D FIFO in samples, at least `samples`. While the transport does not \
+                  accept a packet, samples accumulate there, and leave as one larger packet when it does; samples \
+                  that find the FIFO full are lost. Without this key, every packet has `samples` samples and waits \
+                  for the transport by itself.",
         },
         Parameter {
             name: "largest",
             kind: Kind::Integer { min: 8, max: LARGEST },
             default: Default::Absent,
-            doc: "The most samples of a packet, at least `samples`; goes with `fifo`. Absent: as many as the FIFO holds.",
+            doc: "Maximum number of samples in a packet, at least `samples`; needs `fifo`. Without this key, as many \
+                  as the FIFO holds.",
         },
     ],
     build,

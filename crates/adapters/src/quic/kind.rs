@@ -57,8 +57,8 @@ pub const KIND: TransportKind = TransportKind {
             name: "window",
             kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
             default: Preset::Text("1 MiB"),
-            doc: "Receive window of streams. With datagrams, the size of the receive buffer; datagrams that \
-                  find no room are dropped.",
+            doc: "Receive window of streams. With datagrams, the size of the receive buffer; datagrams that find it \
+                  full are dropped.",
         },
         Parameter {
             name: "send-buffer",

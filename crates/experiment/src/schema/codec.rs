@@ -32,7 +32,7 @@ pub(crate) fn read(kind: usize, values: &Values) -> Codec {
 /// The name of the codec of which the file says everything.
 pub(crate) const OTHER: &str = "other";
 
-const OTHER_DOC: &str = "Any other, by its factors on the narrow-band scale of ITU-T G.107.";
+const OTHER_DOC: &str = "Any other codec, given by its factors on the narrowband scale of ITU-T G.107.";
 
 const FACTORS: &[Parameter] = &[
     Parameter {
@@ -51,6 +51,6 @@ const FACTORS: &[Parameter] = &[
         name: "look-ahead",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(1) },
         default: Preset::Text("0 ms"),
-        doc: "Speech that the coder waits for beyond what is in a packet.",
+        doc: "Speech that the coder needs beyond the contents of a packet.",
     },
 ];

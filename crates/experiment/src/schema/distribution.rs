@@ -29,7 +29,7 @@ pub enum Part {
 pub const DISTRIBUTIONS: &[DistributionKind] = &[
     DistributionKind {
         name: "constant",
-        doc: "Always the same; a plain value says the same.",
+        doc: "Always the same value; a plain value means the same.",
         parts: &[("value", Part::Value, "The value.")],
     },
     DistributionKind {
@@ -39,29 +39,30 @@ pub const DISTRIBUTIONS: &[DistributionKind] = &[
     },
     DistributionKind {
         name: "uniform",
-        doc: "Every value between two alike.",
+        doc: "All values between two limits, equally likely.",
         parts: &[("min", Part::Value, "The smallest."), ("max", Part::Value, "The largest.")],
     },
     DistributionKind {
         name: "normal",
-        doc: "Normal, without its negative part: a value below 0 is never drawn, and the others come as often as they do in the \
-              whole distribution. With a mean of three deviations or more that changes next to nothing.",
+        doc: "Normal, truncated at 0: negative values are never drawn, and the others keep their relative \
+              frequencies. With a mean of three deviations or more, this hardly matters.",
         parts: &[
-            ("mean", Part::Value, "The mean of the whole distribution."),
+            ("mean", Part::Value, "The mean before truncation."),
             ("deviation", Part::Value, "Its standard deviation."),
         ],
     },
     DistributionKind {
         name: "pareto",
-        doc: "Pareto between two values, for what has a heavy tail: the share of the values above x falls as x^(-`shape`), and \
-              none lies above `max`.",
+        doc: "Bounded Pareto, for heavy tails: the share of the values above x falls as x^(-`shape`), and none \
+              exceeds `max`.",
         parts: &[
             ("min", Part::Value, "The smallest, above 0."),
             ("max", Part::Value, "The largest."),
             (
                 "shape",
                 Part::Shape,
-                "A number above 0: the smaller, the heavier the tail. Files and pauses of web traffic have 1 to 1.5.",
+                "A number above 0; the smaller it is, the heavier the tail. Files and pauses of web traffic have 1 \
+                 to 1.5.",
             ),
         ],
     },
@@ -69,21 +70,21 @@ pub const DISTRIBUTIONS: &[DistributionKind] = &[
         name: "bivalue",
         doc: "One of two values (Lamont et al. 1998 section 5.2.2).",
         parts: &[
-            ("first", Part::Value, "Drawn with the probability."),
-            ("second", Part::Value, "Drawn otherwise."),
+            ("first", Part::Value, "The value drawn with `probability`."),
+            ("second", Part::Value, "The other value."),
             ("probability", Part::Probability, "The probability of `first`."),
         ],
     },
     DistributionKind {
         name: "empirical",
-        doc: "One of the values of a text file, each as likely as the others, whatever came before: what was measured, without its \
-              order. The file is written like that of a `trace`.",
+        doc: "A random value from a text file, all equally likely and independent: measured values without their \
+              order. The file has the format of that of a `trace`.",
         parts: &[("file", Part::File, "Its path, relative to the experiment file.")],
     },
     DistributionKind {
         name: "trace",
-        doc: "The values of a text file in their order, then again from the first: one per line, such as `10 ms` or \
-              `80 B`. A bare number is in microseconds or bytes; empty lines and what follows a `#` do not count.",
+        doc: "The values of a text file in order, repeated from the first: one per line, such as `10 ms` or `80 B`. \
+              A bare number is in microseconds or bytes; empty lines and text after a `#` are ignored.",
         parts: &[("file", Part::File, "Its path, relative to the experiment file.")],
     },
 ];

@@ -334,7 +334,7 @@ impl Schema {
             Preset::Absent,
             "The codec of the speech and its concealment of losses: with a `playout` or a `playback`, the quality \
              of a conversation is estimated by ITU-T G.107. The codec does not change the messages of the source. \
-             Absent: `g711` with the source `voice`; with other sources, no quality is estimated.",
+             Without this key, `g711` with the source `voice`; with other sources, no quality is estimated.",
         ));
         let mut experiment: Vec<Key> = EXPERIMENT.iter().map(Key::from).collect();
         experiment.push(Key::new(
@@ -391,15 +391,15 @@ impl Schema {
                     "between",
                     Shape::Hosts,
                     Preset::Required,
-                    "The two hosts; forward is from the first to the second. On a medium with more, its stations in \
-                     order.",
+                    "The two hosts; forward is from the first to the second. On a medium for more hosts, its \
+                     stations in order.",
                 ),
                 Key::new(
                     link_profile::PROFILE,
                     Shape::Plain(Kind::Choice(link_profile::NAMES)),
                     Preset::Absent,
-                    "A measured network; its keys are listed under [profiles of links](#profiles-of-links). Keys in \
-                     this table override them.",
+                    "A network fitted to a published measurement; its keys are listed under [profiles of \
+                     links](#profiles-of-links). Keys in this table override them.",
                 ),
                 Key::new(
                     "medium",
@@ -455,7 +455,8 @@ fn direction(medium: &'static [Parameter]) -> Vec<Key> {
         "loss",
         Shape::OneOf(OneOf { alternatives: losses(), plain_share: Some(0) }),
         Preset::Absent,
-        "Random loss after transmission: a share such as `\"1 %\"`, or a loss model. Without this key none.",
+        "Random loss after transmission: a share such as `\"1 %\"`, or a loss model. Without this key, there is no \
+         loss.",
     ));
     keys.extend(impairment::PARAMETERS.iter().map(Key::from));
     keys

@@ -11,7 +11,7 @@ pub struct Codec {
     pub ie: f64,
     /// Bpl: packet-loss robustness factor.
     pub bpl: f64,
-    /// Speech that the coder waits for beyond what is in a packet.
+    /// Speech that the coder needs beyond the contents of a packet.
     pub look_ahead: Duration,
     /// What it is, and where its numbers are from.
     pub doc: &'static str,

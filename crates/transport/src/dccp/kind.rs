@@ -22,7 +22,7 @@ pub const KIND: TransportKind = TransportKind {
     name: "dccp",
     doc: "DCCP (RFC 4340), one connection per member. Every message is one packet, sent at the rate that \
           congestion control allows, without retransmission. Messages wait for congestion control in the \
-          send queue, where they are dropped and counted if they wait too long or find no room.",
+          send queue, where they are dropped and counted if they wait too long or find it full.",
     parameters: &[
         Parameter {
             name: "congestion-control",

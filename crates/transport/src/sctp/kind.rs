@@ -104,7 +104,7 @@ pub const KIND: TransportKind = TransportKind {
         Parameter {
             name: "engine",
             kind: Kind::Choice(&[
-                Choice { name: "own", doc: "Trunkline's, as in `sim`" },
+                Choice { name: "own", doc: "the engine of Trunkline, as in `sim`" },
                 Choice {
                     name: KERNEL,
                     doc: "the operating system's (`IPPROTO_SCTP`), where available, with its own timers and \

@@ -155,7 +155,7 @@ pub struct AckConfig {
     pub max_delay: Duration,
     /// This many full-size segments are acknowledged at once (RFC 9293 section 3.8.6.3: 2).
     pub every: u32,
-    /// How many segments of a new or restarted connection are acknowledged at once (Linux: 16).
+    /// Number of segments of a new or restarted connection that are acknowledged at once (Linux: 16).
     pub quick: u32,
     /// True if a segment without PSH is acknowledged at once, as Solaris 2 did in effect.
     pub unpushed: bool,

@@ -28,7 +28,8 @@ const HEADERS: u64 = HEADER_LENGTH + IPV4_HEADER_LENGTH as u64;
 /// TCP.
 pub const KIND: TransportKind = TransportKind {
     name: "tcp",
-    doc: "TCP (RFC 9293), one connection per member: the kernel's in `live` and `wire`; in `sim` ours, as `profile` and the keys below it say.",
+    doc: "TCP (RFC 9293), one connection per member: the kernel's in `live` and `wire`; in `sim` Trunkline's, as set \
+          by `profile` and the keys below it.",
     parameters: &PARAMETERS,
     features: &features::TCP,
     modes: &[],
@@ -82,42 +83,44 @@ const WINDOW: Parameter = Parameter {
     name: "window",
     kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
     default: Preset::Absent,
-    doc: "Receive window, and with it the send buffer, of a fixed size: in `sim` this, of which whole segments are announced, on real sockets \
-          `SO_RCVBUF` and `SO_SNDBUF` (Linux doubles the value and uses part of it for its own books). Without this key the \
-          kernel's default, and the profile's in `sim`: Linux's buffers grow with what the path carries, to 3 MiB received and \
-          4 MiB sent.",
+    doc: "Fixed size of the receive window and of the send buffer. `sim` announces it in whole segments; real \
+          sockets set `SO_RCVBUF` and `SO_SNDBUF` (Linux doubles the value and uses part of it for bookkeeping). \
+          Without this key, the kernel's default, and the profile's in `sim`: Linux's buffers grow with the capacity \
+          of the path, up to 3 MiB to receive and 4 MiB to send.",
 };
 
 const MSS: Parameter = Parameter {
     name: "mss",
     kind: Kind::Bytes { min: Bytes(88), max: Bytes(65_495) },
     default: Preset::Absent,
-    doc: "Maximum segment size, as announced in the SYN: the largest payload of a segment without options. Time stamps \
-          take 12 bytes of it. Without this key what the MTU allows.",
+    doc: "Maximum segment size, as announced in the SYN: the largest payload of a segment without options. Time \
+          stamps take 12 bytes of it. Without this key, as much as the MTU allows.",
 };
 
 const NODELAY: Parameter = Parameter {
     name: "nodelay",
     kind: Kind::Flag,
     default: Preset::Absent,
-    doc: "`TCP_NODELAY`: send at once instead of collecting small messages (Nagle, RFC 896, off). Without this key true, unless \
-          `nagle` or `cork` is given.",
+    doc: "`TCP_NODELAY`: send at once instead of collecting small messages (Nagle, RFC 896, off). Without this key, \
+          true unless `nagle` or `cork` is given.",
 };
 
 const CONGESTION_CONTROL: Parameter = Parameter {
     name: "congestion-control",
     kind: Kind::Text,
     default: Preset::Absent,
-    doc: "By name: `cubic`, `reno`, `bbr` (version 1), `bbr3` (version 3), `dctcp`, `prague` or `none` in `sim`, whatever the \
-          kernel offers on `wire` and `live` (`TCP_CONGESTION`), where `bbr` is the version that the kernel has. Packets of `dctcp` are marked ECT(0), those of `prague` ECT(1). Without this key the profile's in `sim`, and the kernel's default on real sockets.",
+    doc: "Congestion control, by name: `cubic`, `reno`, `bbr` (version 1), `bbr3` (version 3), `dctcp`, `prague` or \
+          `none` in `sim`; any that the kernel offers on `wire` and `live` (`TCP_CONGESTION`), where `bbr` is the \
+          kernel's version. Packets of `dctcp` are marked ECT(0), those of `prague` ECT(1). Without this key, the \
+          profile's in `sim`, and the kernel's default on real sockets.",
 };
 
 const SEND_TIMEOUT: Parameter = Parameter {
     name: "send-timeout",
     kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) },
     default: Preset::Absent,
-    doc: "How long a message may wait for room in the send buffer before it is given up and counted as \
-          refused (Schiavoni and Queiroz 2013: 40 ms). Without this key it waits.",
+    doc: "Maximum time that a message waits for room in the send buffer before it is counted as refused (Schiavoni \
+          and Queiroz 2013: 40 ms). Without this key, there is no limit.",
 };
 
 /// Returns true if the file has this key.

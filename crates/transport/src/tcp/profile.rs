@@ -50,25 +50,28 @@ impl Profile {
                 "Linux 6.1 with its default `sysctl` settings, from its documentation (ip-sysctl) and source"
             }
             Profile::Windows => {
-                "Windows 10, 11, Server 2019 and later, template `Internet`. From `Get-NetTCPSetting`, as Microsoft shows it: CUBIC, \
-                 initial window 10, `rto-min` 300 ms, delayed acknowledgements of 40 ms for every second segment, no slow start \
-                 after idle, no time stamps, no ECN. From Microsoft's announcements: RACK, tail loss probes, HyStart++ (RFC 9406). \
-                 From Microsoft's registry reference: 5 retransmissions. Not public, and therefore Linux's or the RFC's: timer \
-                 granularity, growth of buffers (at most 16 MiB), quick acknowledgements (none here), and the estimator of \
-                 timeouts (RFC 6298)"
+                "the TCP of Windows 10, 11, Server 2019 and later, template `Internet`. From `Get-NetTCPSetting`, as \
+                 Microsoft shows it: CUBIC, initial window 10, `rto-min` 300 ms, delayed acknowledgements of 40 ms \
+                 for every second segment, no slow start after idle, no time stamps, no ECN. From Microsoft's \
+                 announcements: RACK, tail loss probes, HyStart++ (RFC 9406). From Microsoft's registry reference: 5 \
+                 retransmissions. Not public, and therefore Linux's or the RFC's: timer granularity, growth of \
+                 buffers (at most 16 MiB), quick acknowledgements (none here), and the estimator of timeouts (RFC \
+                 6298)"
             }
             Profile::Apple => {
-                "macOS and iOS, from the published sources of XNU: CUBIC without HyStart, initial window 10, timeouts of the \
-                 measured one plus 200 ms, at most 64 s, first 1 s; 12 retransmissions; delayed acknowledgements of 100 ms; \
-                 keep-alive after 2 h, every 75 s, 8 times; RACK and tail loss probes. The system decides \
-                 by its experience of a network whether to ask for ECN (here `passive`); it acknowledges a segment with PSH at \
-                 once, and stretches acknowledgements of bulk data (neither is modelled). Buffers are Linux's"
+                "macOS and iOS, from the published sources of XNU: CUBIC without HyStart, initial window 10, \
+                 timeouts of the measured one plus 200 ms, at most 64 s, first 1 s; 12 retransmissions; delayed \
+                 acknowledgements of 100 ms; keep-alive after 2 h, every 75 s, 8 times; RACK and tail loss probes. \
+                 The system decides from its experience of a network whether to request ECN (here `passive`); it \
+                 acknowledges a segment with PSH at once, and stretches acknowledgements of bulk data (neither is \
+                 modelled). Buffers are Linux's"
             }
             Profile::Solaris25 => {
-                "Solaris 2.5, from Sun's tunable parameters of `ndd /dev/tcp` (windows of 8 KiB, `tcp_rexmit_interval_initial` \
-                 500 ms, `tcp_rexmit_interval_min` 200 ms, `tcp_deferred_ack_interval` 50 ms) and RFC 2525, which describes its \
-                 timers: a doubled timeout is forgotten with the next acknowledgement. No window scaling, time stamps or \
-                 selective acknowledgements. Its timer granularity is not public (here timers are exact)"
+                "the TCP of Solaris 2.5, from Sun's tunable parameters of `ndd /dev/tcp` (windows of 8 KiB, \
+                 `tcp_rexmit_interval_initial` 500 ms, `tcp_rexmit_interval_min` 200 ms, `tcp_deferred_ack_interval` \
+                 50 ms) and RFC 2525, which describes its timers: a doubled timeout is forgotten with the next \
+                 acknowledgement. No window scaling, time stamps or selective acknowledgements. Its timer \
+                 granularity is not public (here timers are exact)"
             }
             Profile::BsdReno => {
                 "4.3BSD-Reno, from Stevens's TCP/IP Illustrated, volumes 1 and 2: fast recovery that repairs one segment (RFC \

@@ -16,7 +16,7 @@ use long_term::LongTerm;
 /// The entry in the list.
 pub(super) const KIND: AlgorithmKind = AlgorithmKind {
     name: "bbr",
-    doc: "BBR version 1: paces at the rate that the path delivers, and takes losses for noise",
+    doc: "BBR version 1: paces at the delivery rate of the path, and does not treat losses as congestion",
     needs_pacing: true,
     needs_ecn: false,
     is_l4s: false,

@@ -20,8 +20,8 @@ use probe::Probe;
 /// The entry in the list.
 pub(super) const KIND: AlgorithmKind = AlgorithmKind {
     name: "bbr3",
-    doc: "BBR version 3 (draft-ietf-ccwg-bbr): as BBR, but where more than 2 % are lost it sends less; no released kernel has it, \
-          and kernels that were patched call it `bbr`",
+    doc: "BBR version 3 (draft-ietf-ccwg-bbr): like BBR, but sends less if more than 2 % are lost; no released \
+          kernel has it, and patched kernels call it `bbr`",
     needs_pacing: true,
     needs_ecn: false,
     is_l4s: false,

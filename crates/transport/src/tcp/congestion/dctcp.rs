@@ -6,8 +6,8 @@ use crate::tcp::flow::{Flow, Phase};
 /// The entry in the list.
 pub(super) const KIND: AlgorithmKind = AlgorithmKind {
     name: "dctcp",
-    doc: "DCTCP (RFC 8257): as Reno, but marks shrink the window by half of their share; for networks of its own with a \
-          queue that marks early",
+    doc: "DCTCP (RFC 8257): like Reno, but marks shrink the window by half of their share; for dedicated networks \
+          with a queue that marks early",
     needs_pacing: false,
     needs_ecn: true,
     is_l4s: false,

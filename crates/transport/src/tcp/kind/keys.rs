@@ -77,8 +77,8 @@ pub(super) const PROFILES: Parameter = Parameter {
         words
     }),
     default: Preset::Text(Profile::Linux.name()),
-    doc: "The system whose TCP `sim` has. A profile sets all keys below; keys that are given have precedence. On real sockets \
-          the hosts' own TCP runs.",
+    doc: "The operating system whose TCP `sim` models. A profile sets all keys below; keys in the file override it. \
+          On real sockets, the hosts' own TCP runs.",
 };
 
 /// All keys, in the order of the reference.
@@ -87,9 +87,10 @@ pub(crate) const KEYS: &[TcpKey] = &[
         NAGLE,
         Kind::Bytes { min: Bytes(0), max: Bytes(MAX_MSS as u64) },
         Nothing,
-        "Segments smaller than this wait while data is unacknowledged (RFC 896); the largest segment makes it the algorithm of \
-         RFC 9293 section 3.7.4, 0 turns it off. A limit between them is also what a window must hold to be used; without one, \
-         half of the largest window that there was. Excludes `nodelay = true`; `nodelay = false` is the profile's own algorithm.",
+        "Segments smaller than this wait while data is unacknowledged (RFC 896). The size of the largest segment \
+         gives the algorithm of RFC 9293 section 3.7.4; 0 turns it off. A limit between these is also the smallest \
+         window that is used; otherwise that is half of the largest window so far. Excludes `nodelay = true`; \
+         `nodelay = false` is the profile's own algorithm.",
         |config, values| {
             config.nagle = match values.bytes(NAGLE).count() as usize {
                 0 => Nagle::Off,
@@ -101,8 +102,8 @@ pub(crate) const KEYS: &[TcpKey] = &[
         CORK,
         Kind::Flag,
         Socket("TCP_CORK"),
-        "`TCP_CORK`: only full segments are sent; what is left over waits for 200 ms (as long as the shortest timeout) or for \
-         the end. Excludes `nodelay = true`.",
+        "`TCP_CORK`: only full segments are sent; the rest waits for 200 ms (the shortest timeout) or for the end of \
+         the data. Excludes `nodelay = true`.",
         |config, values| {
             if values.flag(CORK) {
                 config.nagle = Nagle::Cork;
@@ -136,22 +137,23 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "window-scaling",
         Kind::Flag,
         Sysctl("net.ipv4.tcp_window_scaling"),
-        "Window scaling (RFC 7323), offered and accepted. Without it a window has 65,535 bytes at most.",
+        "Window scaling (RFC 7323), offered and accepted. Without it, a window has at most 65,535 bytes.",
         |config, values| config.window_scaling = values.flag("window-scaling"),
     ),
     TcpKey::new(
         "ecn",
         Kind::Choice(&[
-            word("off", "neither asked for nor accepted"),
-            word("passive", "accepted if the peer asks for it: Linux's default"),
-            word("on", "asked for and accepted (RFC 3168)"),
+            word("off", "neither requested nor accepted"),
+            word("passive", "accepted if the peer requests it: Linux's default"),
+            word("on", "requested and accepted (RFC 3168)"),
             word(
                 "accurate",
-                "asked for with accurate feedback (RFC 9768); with a peer without it RFC 3168's",
+                "requested with accurate feedback (RFC 9768), or as in RFC 3168 if the peer does not support it",
             ),
         ]),
         Sysctl("net.ipv4.tcp_ecn"),
-        "Explicit congestion notification. Without this key the profile's, and what the congestion control needs.",
+        "Explicit congestion notification. Without this key, as in the profile or as the congestion control \
+         requires.",
         |config, values| {
             config.ecn = match values.text("ecn").as_str() {
                 "off" => EcnConfig::Off,
@@ -165,8 +167,8 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "autotuning",
         Kind::Flag,
         Sysctl("net.ipv4.tcp_moderate_rcvbuf"),
-        "Whether the receive and the send buffer grow with what the path carries (dynamic right-sizing). Excludes `window`, \
-         which fixes both.",
+        "Whether the receive and the send buffer grow with the capacity of the path (dynamic right-sizing). Excludes \
+         `window`, which fixes both.",
         |config, values| {
             if !values.flag("autotuning") {
                 config.receive_buffer = BufferConfig::fixed(config.receive_buffer.initial);
@@ -178,7 +180,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "max-window",
         BUFFER,
         Sysctl("net.ipv4.tcp_rmem"),
-        "How far autotuning lets the receive window grow (Linux: half of the last value of `tcp_rmem`, 3 MiB).",
+        "Largest receive window that autotuning allows (Linux: half of the last value of `tcp_rmem`, 3 MiB).",
         |config, values| {
             let max = values.bytes("max-window").count() as usize;
             config.receive_buffer = BufferConfig { initial: config.receive_buffer.initial.min(max), max };
@@ -188,7 +190,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "send-buffer",
         BUFFER,
         Socket("SO_SNDBUF"),
-        "Send buffer of a fixed size: a message is taken, however large, as long as less than this waits unsent or \
+        "Fixed size of the send buffer: a message of any size is accepted while less than this is unsent or \
          unacknowledged. `window` alone sets it, too.",
         |config, values| {
             config.send_buffer = BufferConfig::fixed(values.bytes("send-buffer").count() as usize);
@@ -205,7 +207,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
             word("hystart++", "RFC 9406"),
         ]),
         Nothing,
-        "How slow start ends before the first loss. Only `cubic` uses it.",
+        "Rule by which slow start ends before the first loss. Only `cubic` uses it.",
         |config, values| {
             config.hystart = match values.text("hystart").as_str() {
                 "off" => Hystart::Off,
@@ -218,7 +220,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "initial-window",
         COUNT,
         Route("initcwnd"),
-        "Segments that slow start begins with (RFC 6928: 10; RFC 2001: 1).",
+        "Number of segments with which slow start begins (RFC 6928: 10; RFC 2001: 1).",
         |config, values| config.initial_window = values.integer("initial-window") as u32,
     ),
     TcpKey::new(
@@ -240,7 +242,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
             word("timeout", "by the retransmission timer alone"),
         ]),
         Sysctl("net.ipv4.tcp_recovery"),
-        "How losses are found and repaired.",
+        "Detection and repair of losses.",
         |config, values| {
             config.recovery = match values.text("recovery").as_str() {
                 "dupack" => Recovery::Dupack,
@@ -254,7 +256,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "fast-retransmit",
         Kind::Flag,
         Nothing,
-        "`false`: only the timer repairs losses, as `recovery = \"timeout\"` has it.",
+        "`false`: only the timer repairs losses, as with `recovery = \"timeout\"`.",
         |config, values| {
             if !values.flag("fast-retransmit") {
                 config.recovery = Recovery::Timeout;
@@ -265,22 +267,22 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "tail-loss-probe",
         Kind::Flag,
         Sysctl("net.ipv4.tcp_early_retrans"),
-        "Whether the last segment is sent again after two round trips without an acknowledgement (RFC 8985 section 7). Needs \
-         `sack`.",
+        "Whether the last segment is retransmitted after two round trips without an acknowledgement (RFC 8985 \
+         section 7). Needs `sack`.",
         |config, values| config.tail_loss_probe = values.flag("tail-loss-probe"),
     ),
     TcpKey::new(
         "f-rto",
         Kind::Flag,
         Sysctl("net.ipv4.tcp_frto"),
-        "Whether a timeout is checked for having been spurious (RFC 5682).",
+        "Whether spurious timeouts are detected (RFC 5682).",
         |config, values| config.frto = values.flag("f-rto"),
     ),
     TcpKey::new(
         "rto-initial",
         TIMEOUT,
         Nothing,
-        "Retransmission timeout before a round trip was measured (RFC 6298: 1 s; RFC 1122: 3 s).",
+        "Retransmission timeout before the first round trip has been measured (RFC 6298: 1 s; RFC 1122: 3 s).",
         |config, values| config.timeout.initial = values.duration("rto-initial"),
     ),
     TcpKey::new(
@@ -302,15 +304,15 @@ pub(crate) const KEYS: &[TcpKey] = &[
         Kind::Choice(&[
             word(
                 "linux",
-                "the smoothed round trip, and its variation in the last one, which is at least `rto-min`",
+                "the smoothed round trip plus its variation in the last one, which counts as at least `rto-min`",
             ),
             word(
                 "rfc6298",
-                "the smoothed round trip and four times its variation, at least `rto-min` in all",
+                "the smoothed round trip plus four times its variation, at least `rto-min` in total",
             ),
         ]),
         Nothing,
-        "How the retransmission timeout follows the round trip.",
+        "Computation of the retransmission timeout from the round trip.",
         |config, values| {
             config.timeout.estimator = match values.text("rto-estimator").as_str() {
                 "rfc6298" => Estimator::Rfc6298,
@@ -322,17 +324,18 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "keep-backoff",
         Kind::Flag,
         Nothing,
-        "Keeps a retransmission timeout that was doubled until a segment that was sent once is acknowledged (Karn; RFC 6298 \
-         section 5). Otherwise any acknowledgement of new data ends it, and where the round trip has become longer than the \
-         timeout every segment is sent twice for good (compare RFC 2525 sections 2.7 and 2.10).",
+        "Whether a doubled retransmission timeout stays until a segment that was sent only once is acknowledged \
+         (Karn; RFC 6298 section 5). Otherwise any acknowledgement of new data ends it, and if the round trip has \
+         become longer than the timeout, every segment is sent twice from then on (compare RFC 2525 sections 2.7 and \
+         2.10).",
         |config, values| config.timeout.keep_backoff = values.flag("keep-backoff"),
     ),
     TcpKey::new(
         "delayed-ack",
         ACK_DELAY,
         Nothing,
-        "How long an acknowledgement waits for data or another segment (RFC 9293 section 3.8.6.3); 0 acknowledges every \
-         segment at once. Where the delay follows the peer's rhythm, as in Linux, its shortest.",
+        "Time that an acknowledgement waits for data or another segment (RFC 9293 section 3.8.6.3); 0 acknowledges \
+         every segment at once. With `adaptive-ack`, the shortest such time.",
         |config, values| {
             let delay = values.duration("delayed-ack");
             let acks = &mut config.acks;
@@ -344,60 +347,62 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "max-delayed-ack",
         ACK_DELAY,
         Nothing,
-        "Longest delay of an acknowledgement where it follows the peer's rhythm (Linux: 200 ms).",
+        "With `adaptive-ack`, the longest delay of an acknowledgement (Linux: 200 ms).",
         |config, values| config.acks.max_delay = values.duration("max-delayed-ack"),
     ),
     TcpKey::new(
         "adaptive-ack",
         Kind::Flag,
         Nothing,
-        "Whether the delay of acknowledgements follows the peer's rhythm, as in Linux, or is fixed.",
+        "Whether the delay of acknowledgements adapts to the intervals of the peer's segments, as in Linux, or is \
+         fixed.",
         |config, values| config.acks.adaptive = values.flag("adaptive-ack"),
     ),
     TcpKey::new(
         "ack-every",
         COUNT,
         Nothing,
-        "The number of full-size segments that are acknowledged at once (RFC 9293 section 3.8.6.3: 2).",
+        "Number of full-size segments after which an acknowledgement is sent at once (RFC 9293 section 3.8.6.3: 2).",
         |config, values| config.acks.every = values.integer("ack-every") as u32,
     ),
     TcpKey::new(
         "quick-ack",
         Kind::Integer { min: 0, max: 1000 },
         Route("quickack"),
-        "How many segments of a new or restarted connection are acknowledged at once (Linux: 16).",
+        "Number of segments of a new or restarted connection that are acknowledged at once (Linux: 16).",
         |config, values| config.acks.quick = values.integer("quick-ack") as u32,
     ),
     TcpKey::new(
         "ack-unpushed",
         Kind::Flag,
         Nothing,
-        "Acknowledges a segment without PSH at once, as Solaris 2 did in effect: more is known to follow, and only what ends a \
-         burst waits for `delayed-ack`.",
+        "Whether a segment without PSH is acknowledged at once, as Solaris 2 did in effect: more segments are known \
+         to follow, and only the last of a burst waits for `delayed-ack`.",
         |config, values| config.acks.unpushed = values.flag("ack-unpushed"),
     ),
     TcpKey::new(
         "compressed-ack-delay",
         duration(Duration::ZERO, Duration::from_millis(100)),
         Sysctl("net.ipv4.tcp_comp_sack_delay_ns"),
-        "How long acknowledgements of segments behind a gap are held back and joined, at most a twentieth of the round trip \
-         (Linux: 1 ms); 0 sends each.",
+        "Time for which acknowledgements of segments behind a gap are held back and merged, at most a twentieth of \
+         the round trip (Linux: 1 ms); 0 sends each.",
         |config, values| config.acks.compress.delay = values.duration("compressed-ack-delay"),
     ),
     TcpKey::new(
         "compressed-acks",
         Kind::Integer { min: 0, max: 255 },
         Sysctl("net.ipv4.tcp_comp_sack_nr"),
-        "How many acknowledgements are joined so at most (Linux: 44); 0 sends each.",
+        "Maximum number of acknowledgements that are merged in this way (Linux: 44); 0 sends each.",
         |config, values| config.acks.compress.count = values.integer("compressed-acks") as u32,
     ),
     TcpKey::new(
         "window-updates",
         Kind::Flag,
         Nothing,
-        "Whether reading is announced when it has opened the window by two segments or by half of the buffer (RFC 9293 section \
-         3.8.6.2.2). Otherwise the next acknowledgement announces it, unless the window was closed: as in Solaris 2, where what is \
-         read without delay never counts against the window. Linux does neither: it announces a window that has doubled.",
+        "Whether a window update is sent when reading has opened the window by two segments or by half of the buffer \
+         (RFC 9293 section 3.8.6.2.2). Otherwise the next acknowledgement announces the new window, unless the \
+         window was closed, as in Solaris 2, where data that is read without delay never counts against the window. \
+         Linux does neither: it announces a window that has doubled.",
         |config, values| {
             config.window_updates = match values.flag("window-updates") {
                 true => WindowUpdates::TwoSegments,
@@ -432,7 +437,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
             max: Rate::from_bits_per_second(400_000_000_000),
         },
         Socket("SO_MAX_PACING_RATE"),
-        "`SO_MAX_PACING_RATE`: departures are paced, at this rate of payload at most.",
+        "`SO_MAX_PACING_RATE`: maximum pacing rate of the payload; departures are paced.",
         |config, values| config.max_pacing_rate = Some(values.rate("max-pacing-rate")),
     ),
     TcpKey::new(
@@ -449,8 +454,8 @@ pub(crate) const KEYS: &[TcpKey] = &[
             max: Rate::from_bits_per_second(400_000_000_000),
         },
         Nothing,
-        "Rate of the host's own interface, which spreads bursts, and before which only little of a connection waits (TCP small \
-         queues). Without this key bursts reach the network at once.",
+        "Rate of the host's own interface. It spreads bursts, and little of a connection waits in front of it (TCP \
+         small queues). Without this key, bursts reach the network at once.",
         |config, values| config.interface = Some(values.rate("interface-rate")),
     ),
     TcpKey::new(
@@ -479,46 +484,49 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "user-timeout",
         LONG,
         Socket("TCP_USER_TIMEOUT"),
-        "How long sent data may stay unacknowledged before the connection is given up (`TCP_USER_TIMEOUT`, RFC 5482).",
+        "Time for which sent data may stay unacknowledged before the connection is aborted (`TCP_USER_TIMEOUT`, RFC \
+         5482).",
         |config, values| config.user_timeout = Some(values.duration("user-timeout")),
     ),
     TcpKey::new(
         "retries",
         COUNT,
         Sysctl("net.ipv4.tcp_retries2"),
-        "A connection without acknowledgements is given up after the time that this number of doublings of the shortest timeout take \
-         (Linux: 15, 924.6 s).",
+        "Number of doublings of the shortest timeout after which a connection without acknowledgements is aborted \
+         (Linux: 15, which take 924.6 s).",
         |config, values| config.retries = values.integer("retries") as u32,
     ),
     TcpKey::new(
         "syn-retries",
         COUNT,
         Sysctl("net.ipv4.tcp_syn_retries"),
-        "The number of times that a SYN is repeated (Linux: 6).",
+        "Number of times that a SYN is retransmitted (Linux: 6).",
         |config, values| config.syn_retries = values.integer("syn-retries") as u32,
     ),
     TcpKey::new(
         "half-window-segments",
         Kind::Flag,
         Nothing,
-        "Whether segments have half of the peer's largest window at most, as in Linux, so that two fit into it. Otherwise a \
-         segment is as small as the window makes it, if that is worth it (RFC 9293 section 3.8.6.2.1).",
+        "Whether a segment has at most half of the peer's largest window, as in Linux, so that two fit into it. \
+         Otherwise a segment shrinks to fit the window, if the rules against silly windows permit it (RFC 9293 \
+         section 3.8.6.2.1).",
         |config, values| config.half_window_segments = values.flag("half-window-segments"),
     ),
     TcpKey::new(
         "window-in-bytes",
         Kind::Flag,
         Nothing,
-        "Whether the congestion window counts bytes and grows with every acknowledgement (RFC 2001): by a segment in slow start, by \
-         a segment per window in congestion avoidance, whether the window was full or not. Linux counts acknowledged segments, and \
-         lets only a window grow that is used (RFC 7661).",
+        "Whether the congestion window counts bytes and grows with every acknowledgement (RFC 2001): by a segment in \
+         slow start, by a segment per window in congestion avoidance, whether or not the window was full. Linux \
+         counts acknowledged segments, and grows the window only if it is used (RFC 7661).",
         |config, values| config.window_in_bytes = values.flag("window-in-bytes"),
     ),
     TcpKey::new(
         "timer-step",
         duration(Duration::ZERO, Duration::from_secs(1)),
         Nothing,
-        "Step of the host's retransmission timers (Linux: 4 ms, a jiffy at 250 Hz; BSD: 500 ms); 0 makes them exact.",
+        "Granularity of the host's retransmission timers (Linux: 4 ms, a jiffy at 250 Hz; BSD: 500 ms); 0 makes them \
+         exact.",
         |config, values| config.tick = values.duration("timer-step"),
     ),
 ];
