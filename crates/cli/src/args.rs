@@ -205,7 +205,7 @@ pub struct Run {
     #[arg(long, value_name = "FLOW[=FILE]")]
     pub hear: Vec<String>,
 
-    /// How missing messages are concealed [default: as by the flow's codec]
+    /// Concealment of missing messages [default: that of the flow's codec]
     #[arg(long, value_enum, value_name = "METHOD", requires = "hear")]
     pub conceal: Option<Conceal>,
 
@@ -213,7 +213,7 @@ pub struct Run {
     #[command(flatten)]
     pub settings: Settings,
 
-    /// How often every point is measured, instead of the file's `repetitions`
+    /// Number of times that every point is measured, instead of the file's `repetitions`
     #[arg(long, value_name = "N")]
     pub repetitions: Option<String>,
 
@@ -290,15 +290,16 @@ pub struct Plan {
     #[arg(long, value_name = "VALUE")]
     pub to: Option<String>,
 
-    /// How exact the answer must be, as an amount [default: 1 for counts]
+    /// Precision of the answer, as an amount [default: 1 for counts]
     #[arg(long, value_name = "VALUE", conflicts_with = "precision")]
     pub step: Option<String>,
 
-    /// How exact the answer must be, relative to the value [default: 1 %, except for counts]
+    /// Precision of the answer, relative to the value [default: 1 %, except for counts]
     #[arg(long, value_name = "SHARE")]
     pub precision: Option<trunkline_core::Ratio>,
 
-    /// How often a value is measured before it is judged [default: the file's `repetitions`, or 5 if that is 1]
+    /// Number of times that a value is measured before it is judged [default: the file's `repetitions`, or 5 if that
+    /// is 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repetitions: Option<u32>,
 
@@ -377,7 +378,7 @@ pub struct Check {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Check for this backend: whatever `trunkline run` would refuse on it is an error [default: sim]
+    /// Check for this backend: everything that `trunkline run` would refuse on it is an error [default: sim]
     #[arg(long, value_enum, value_name = "BACKEND")]
     pub on: Option<On>,
 
@@ -425,8 +426,8 @@ pub struct Paper {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// How often each point is simulated, with new random numbers each time; tables contain the mean [default: as in the
-    /// study's files, mostly once]
+    /// Number of times that each point is simulated, with new random numbers each time; tables contain the mean
+    /// [default: as in the study's files, mostly once]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repetitions: Option<u32>,
 
@@ -434,7 +435,7 @@ pub struct Paper {
     #[arg(long, value_name = "BACKEND", default_value = "sim", value_parser = ["sim", "wire"])]
     pub on: String,
 
-    /// How many blocks each channel of audio sends, in studies that count blocks [default: as in the study]
+    /// Number of blocks that each channel of audio sends, in studies that count blocks [default: as in the study]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub blocks: Option<u64>,
 

@@ -71,7 +71,7 @@ pub enum RunsCommand {
         remove: bool,
     },
 
-    /// Compare two runs figure by figure, with the confidence that a difference is more than chance
+    /// Compare two runs figure by figure, with the significance of each difference
     ///
     /// Points match if all swept keys have the same values. With --json, prints every figure in base units.
     Compare {

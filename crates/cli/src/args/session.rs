@@ -120,7 +120,7 @@ pub struct Sockets {
     #[arg(long, value_name = "PRIORITY", default_value_t = 6, value_parser = clap::value_parser!(u32).range(0..=15))]
     pub priority: u32,
 
-    /// How long a packet may wait for the transport before it is dropped (SO_SNDTIMEO)
+    /// Maximum time that a packet waits for the transport before it is dropped (SO_SNDTIMEO)
     #[arg(long, value_name = "TIME", default_value = "40ms")]
     pub send_timeout: Duration,
 }
@@ -132,7 +132,7 @@ pub struct Playing {
     #[arg(long, value_name = "TIME", default_value = "adaptive")]
     pub playout: Playout,
 
-    /// How missing packets are concealed
+    /// Concealment of missing packets
     #[arg(long, value_enum, value_name = "METHOD", default_value_t = Conceal::Waveform)]
     pub conceal: Conceal,
 
@@ -177,7 +177,7 @@ pub struct Receive {
     #[arg(long, conflicts_with_all = ["channels", "mix", "block", "playout", "conceal", "sdp", "jacktrip"])]
     pub exact: bool,
 
-    /// The maximum length of a recording; its sender is told when it is reached
+    /// The maximum length of a recording; its sender is notified when it is reached
     #[arg(long, value_name = "TIME", default_value = "12 h")]
     pub max_length: Duration,
 
@@ -217,15 +217,15 @@ pub struct Reflect {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub sessions: u16,
 
-    /// Sessions of one address at once, or of an IPv6 network of 64 bits [default: half of --sessions]
+    /// Number of simultaneous sessions of one address, or of an IPv6 network of 64 bits [default: half of --sessions]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub sessions_per_address: Option<u16>,
 
-    /// The most that it sends to those that measure bulk, to all together; one address gets four fifths of it
+    /// Maximum rate of bulk measurements to all clients together; one address gets at most four fifths of it
     #[arg(long, value_name = "RATE", default_value = "100 Mbit/s")]
     pub max_rate: Rate,
 
-    /// Buffers of transports, of all sessions together; one address gets half of it
+    /// Maximum size of the transport buffers of all sessions together; one address gets at most half of it
     #[arg(long, value_name = "BYTES", default_value = "256 MiB")]
     pub max_memory: Bytes,
 

@@ -18,7 +18,7 @@ pub struct Settings {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<String>,
 
-    /// How long sources send, instead of the file's `duration`
+    /// Time for which sources send, instead of the file's `duration`
     #[arg(long, value_name = "TIME")]
     pub duration: Option<String>,
 }

@@ -117,7 +117,7 @@ pub struct Which {
 /// The links, and how they run.
 #[derive(Debug, Args)]
 pub struct WireLinks {
-    /// The experiment file; of a sweep, the first combination is used
+    /// The experiment file; if it has a sweep, the first combination is used
     #[arg(required_unless_present_any = ["link", "up", "down"], value_name = "FILE")]
     pub file: Option<PathBuf>,
 
