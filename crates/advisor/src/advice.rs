@@ -57,9 +57,9 @@ pub struct Recommendation {
 /// A configuration's figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// What was measured.
+    /// The measurements.
     pub configuration: Configuration,
-    /// What was found.
+    /// The finding.
     pub round_trips: RoundTrips,
 }
 

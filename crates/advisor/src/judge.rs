@@ -42,7 +42,7 @@ impl Stages {
 /// A way to send, and what it would have been like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// What carries the packets.
+    /// The medium that carries the packets.
     pub transport: Transport,
     /// What they contain.
     pub blocks: Blocks,

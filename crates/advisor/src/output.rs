@@ -25,13 +25,13 @@ pub struct Advice {
     pub kind: String,
     /// The version of this layout.
     pub format: u32,
-    /// The host that was measured, as it was named.
+    /// The host that was measured, as given in the request.
     pub host: String,
-    /// The time that it could take, in seconds.
+    /// The time budget, in seconds.
     pub budget: f64,
-    /// The time that it took, in seconds.
+    /// Duration of the measurement, in seconds.
     pub took: f64,
-    /// Whether it was stopped before the budget was spent.
+    /// Whether the measurement was stopped before its budget was used up.
     pub partial: bool,
     /// The share of a rehearsal's audio that may have to be concealed, from 0 to 1.
     pub concealed: f64,
@@ -97,7 +97,7 @@ pub struct Judgement {
     pub measured: u64,
     /// Share of them that had not come back when the measurement ended, from 0 to 1.
     pub lost: f64,
-    /// Share of them that came too late to be played.
+    /// Share of them that arrived too late to be played.
     pub late: f64,
     /// Share of the audio that was concealed.
     pub concealed: f64,
@@ -134,7 +134,7 @@ pub struct AdviceBlocks {
 pub enum Protection {
     /// Nothing.
     None,
-    /// Each block again with later ones.
+    /// Each block repeated with later ones.
     Repeat {
         /// Earlier packets that each packet repeats.
         repeats: usize,
@@ -181,7 +181,8 @@ pub struct AdviceRow {
     pub marking: String,
     /// Blocks sent.
     pub sent: u64,
-    /// Blocks that had not come back when the measurement ended: lost, or not taken or still being repeated by the transport.
+    /// Blocks that had not come back when the measurement ended: lost, not accepted by the transport, or still being
+    /// retransmitted.
     pub lost: u64,
     /// The fastest round trip, in seconds.
     pub fastest: f64,

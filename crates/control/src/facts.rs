@@ -32,50 +32,50 @@ pub struct Facts {
     /// Memory of the host, in bytes.
     #[schema(value_type = u64)]
     pub memory: Bytes,
-    /// Free where the agent keeps what it records, in bytes.
+    /// Free disk space for the agent's records, in bytes.
     #[schema(value_type = u64)]
     pub disk_free: Bytes,
     /// Steps of the clock since the agent started.
     pub clock_steps: u64,
     /// Features beside UDP and TCP: `sctp`, `mptcp`, `udp-lite`, `raw`, `real-time`, ...
     pub features: BTreeSet<String>,
-    /// Congestion controls that its kernel has loaded; empty if that is not known.
+    /// Congestion controls that its kernel has loaded; empty if not known.
     #[serde(default)]
     pub congestion_controls: Vec<String>,
     /// Limits of all controllers together.
     pub limits: Limits,
     /// Limits of this controller.
     pub permissions: Permissions,
-    /// Load at the moment, of all controllers together.
+    /// Current load, for all controllers together.
     pub busy: Busy,
 }
 
-/// Load of an agent at a moment, of all controllers together.
+/// Current load of an agent, for all controllers together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = AgentBusy)]
 pub struct Busy {
-    /// Parts that are prepared or running.
+    /// Number of parts that are prepared or running.
     pub parts: u32,
     /// Their conversations.
     pub conversations: u64,
-    /// The most that they may send, in bits per second.
+    /// Rate granted to them, in bits per second.
     #[schema(value_type = u64)]
     pub rate: Rate,
 }
 
-/// Limits of all controllers of a host together. Without a value there is none.
+/// Limits for all controllers of a host together. A missing value means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = AgentLimits)]
 pub struct Limits {
-    /// Sent by this host, over all parts, in bits per second.
+    /// Rate that this host may send, over all parts, in bits per second.
     #[schema(value_type = Option<u64>)]
     pub rate: Option<Rate>,
-    /// Conversations at once.
+    /// Number of simultaneous conversations.
     pub flows: Option<u64>,
     /// Memory of the agent, in bytes.
     #[schema(value_type = Option<u64>)]
     pub memory: Option<Bytes>,
-    /// Kept on disk for controllers, in bytes.
+    /// Disk space for results of controllers, in bytes.
     #[schema(value_type = Option<u64>)]
     pub disk: Option<Bytes>,
     /// The longest part, in nanoseconds.
@@ -84,20 +84,20 @@ pub struct Limits {
     pub duration: Option<Duration>,
 }
 
-/// Limits of one controller of a host. Without a value there is none of its own.
+/// Limits for one controller of a host. A missing value means no limit of its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = AgentPermissions)]
 pub struct Permissions {
-    /// Sent by this host for this controller, in bits per second.
+    /// Rate that this host may send for this controller, in bits per second.
     #[schema(value_type = Option<u64>)]
     pub rate: Option<Rate>,
-    /// Conversations at once.
+    /// Number of simultaneous conversations.
     pub flows: Option<u64>,
-    /// Networks that this host sends to and is the far end for, such as `10.0.0.0/8`.
+    /// Networks to which this host sends, and for which it acts as far end, such as `10.0.0.0/8`.
     pub to: Option<Vec<String>>,
 }
 
-/// An agent's work at a moment.
+/// The current work of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = AgentState)]
 pub struct Status {
@@ -111,12 +111,12 @@ pub struct Status {
     pub since: Timestamp,
     /// Connections of controllers and other agents.
     pub sessions: u32,
-    /// The parts that it executes or keeps.
+    /// The parts that it executes or stores.
     pub parts: Vec<PartInfo>,
-    /// Kept on disk for controllers, in bytes.
+    /// Disk space for results of controllers, in bytes.
     #[schema(value_type = u64)]
     pub spool: Bytes,
-    /// Free beside it, in bytes.
+    /// Free disk space in addition, in bytes.
     #[schema(value_type = u64)]
     pub disk_free: Bytes,
     /// Processor time of the agent over the last seconds: 1 is one core.
@@ -126,13 +126,13 @@ pub struct Status {
     pub memory: Bytes,
     /// Steps of the clock since the agent started.
     pub clock_steps: u64,
-    /// The controllers that are known.
+    /// The enrolled controllers.
     pub controllers: Vec<ControllerInfo>,
-    /// Events that its owner should know, the oldest first.
+    /// Events for its owner, oldest first.
     pub notices: Vec<Notice>,
 }
 
-/// An event at an agent that its owner should know: its clock stepped, the disk is almost full, ...
+/// An event at an agent for its owner, such as a clock step or an almost full disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = AgentNotice)]
 pub struct Notice {
@@ -161,7 +161,7 @@ pub struct ControllerInfo {
     pub permissions: Permissions,
 }
 
-/// A part that an agent executes or keeps.
+/// A part that an agent executes or stores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = AgentPart)]
 pub struct PartInfo {
@@ -169,11 +169,11 @@ pub struct PartInfo {
     pub part: PartId,
     /// Its progress.
     pub state: PartState,
-    /// Chunks, with those that were acknowledged.
+    /// Number of chunks, including those that were acknowledged.
     pub chunks: u64,
-    /// The first chunk that is still kept.
+    /// The first chunk that is still stored.
     pub kept_from: u64,
-    /// Kept of it on disk, in bytes.
+    /// Its size on disk, in bytes.
     #[schema(value_type = u64)]
     pub bytes: Bytes,
     /// Observations recorded.

@@ -24,7 +24,7 @@ const MAX_FILES: usize = 1024;
 const MAX_AXES: usize = 256;
 const MAX_FLOWS: usize = 1 << 16;
 
-/// What an agent executes of one repetition.
+/// An agent's part of one repetition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = AgentPartId)]
 pub struct PartId {
@@ -60,25 +60,25 @@ pub enum ToAgent {
     Prepare(Box<Prepare>),
     /// Start what was prepared; answered by [`FromAgent::Started`].
     Start {
-        /// Which.
+        /// The backend.
         part: PartId,
         /// When the part's time is zero, in nanoseconds of this agent's monotonic clock.
         at: u64,
     },
     /// Let the sources of a part end: the flow that the measurement ends with is over elsewhere.
     EndSending {
-        /// Which.
+        /// The backend.
         part: PartId,
     },
     /// End a part; what was measured until then is kept. Answered by [`FromAgent::Finished`] on the connections that are
     /// attached.
     Stop {
-        /// Which.
+        /// The backend.
         part: PartId,
     },
     /// Stream the chunks of a part to this connection, the kept ones first.
     Attach {
-        /// Which.
+        /// The backend.
         part: PartId,
         /// The first chunk that is wanted, from 0.
         from: u64,
@@ -94,7 +94,7 @@ pub enum ToAgent {
     Parts,
     /// Nobody wants this part any more; answered by [`FromAgent::Discarded`].
     Discard {
-        /// Which.
+        /// The backend.
         part: PartId,
     },
 }
@@ -179,7 +179,7 @@ pub enum FromAgent {
     Status(Box<Status>),
     /// The agent will be the far end of the part.
     Offered {
-        /// Which.
+        /// The backend.
         part: PartId,
         /// Opens the pipe, once, for half a minute.
         token: String,
@@ -188,19 +188,19 @@ pub enum FromAgent {
     },
     /// The part's sockets are open.
     Prepared {
-        /// Which.
+        /// The backend.
         part: PartId,
         /// The address that the far end was reached at.
         far: IpAddr,
     },
     /// The part will start or has started.
     Started {
-        /// Which.
+        /// The backend.
         part: PartId,
     },
     /// How far a part has come.
     Progress {
-        /// Which.
+        /// The backend.
         part: PartId,
         /// Time since its start.
         done: Duration,
@@ -214,7 +214,7 @@ pub enum FromAgent {
     Finished(Box<Finished>),
     /// A part has failed. What was measured until then is kept.
     Failed {
-        /// Which.
+        /// The backend.
         part: PartId,
         /// Why.
         refusal: Refusal,
@@ -227,7 +227,7 @@ pub enum FromAgent {
     Parts(Vec<PartInfo>),
     /// The part is no longer kept.
     Discarded {
-        /// Which.
+        /// The backend.
         part: PartId,
     },
     /// Packed observations. In a frame of its own kind, not in JSON.
@@ -245,7 +245,7 @@ pub enum FromAgent {
 /// How a part has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
-    /// Which.
+    /// The backend.
     pub part: PartId,
     /// What the driver hands back beside its observations, as JSON.
     pub outcome: String,

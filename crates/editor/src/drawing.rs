@@ -10,12 +10,12 @@ use utoipa::ToSchema;
 
 use crate::places;
 
-/// An experiment file as it is drawn. Names that lead nowhere are kept: what they lack is told by the check.
+/// The drawing of an experiment file. Names of objects that do not exist are kept; the check reports them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Drawing {
     /// The experiment's name; empty without one.
     pub title: String,
-    /// In the order of the file, as everything below.
+    /// In the order of the file, like everything below.
     pub hosts: Vec<DrawingHost>,
     /// Links and media.
     pub links: Vec<DrawingLink>,
@@ -37,13 +37,13 @@ pub struct Drawing {
 pub struct DrawingHost {
     /// Its name.
     pub name: String,
-    /// To the right, in pixels of a drawing that is not scaled.
+    /// Distance to the right, in pixels of the unscaled drawing.
     pub x: f64,
-    /// Downwards.
+    /// Distance downwards, in the same pixels.
     pub y: f64,
-    /// Whether the file says that it stands there; else the place was found from the links.
+    /// Whether its position is in the file; otherwise it was computed from the links.
     pub placed: bool,
-    /// How many hosts it stands for; 1 for itself.
+    /// Number of hosts that it stands for; 1 for a single host.
     pub count: u64,
     /// The agent that is this host in `live`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,9 +60,9 @@ pub struct DrawingLink {
     pub name: String,
     /// Its hosts.
     pub between: Vec<String>,
-    /// What carries the packets.
+    /// The medium that carries the packets.
     pub medium: String,
-    /// What is said beside it: `2 Mbit/s · 5 ms · fifo`, as far as it is written.
+    /// Its label: `2 Mbit/s · 5 ms · fifo`, from the keys in the file.
     pub label: String,
     /// Its table.
     #[schema(value_type = BTreeMap<String, Value>)]
@@ -82,9 +82,9 @@ pub struct DrawingFlow {
     pub transport: String,
     /// Its source's name; empty without one.
     pub source: String,
-    /// How many members it has.
+    /// Number of members.
     pub count: u64,
-    /// What is said beside it: `8 × voice · udp`.
+    /// Its label: `8 × voice · udp`.
     pub label: String,
     /// Its table.
     #[schema(value_type = BTreeMap<String, Value>)]
@@ -108,7 +108,7 @@ pub struct DrawingBundle {
 pub struct DrawingAxis {
     /// `flow.voice.count`.
     pub key: String,
-    /// Its values; one that is no list by itself. Of a range those that it stands for, as far as it can be read.
+    /// Its values; a value that is not a list by itself; for a range, the values that it contains, if it is valid.
     pub values: Vec<Value>,
     /// The range as it is written, if it is one: `from`, `to` and a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Edit {
-    /// Gives a key a value; makes the tables on the way there. A table as a value replaces what stood in it.
+    /// Sets a key; creates the tables of its path if necessary. A table as value replaces the whole table.
     Set {
         /// The way to the key: `["flow", "voice", "source", "samples"]`; of a swept key or a limit
         /// `["sweep", "flow.voice.count"]`.
@@ -17,25 +17,25 @@ pub enum Edit {
         /// The value, as JSON writes TOML's.
         value: Value,
     },
-    /// Takes a key or a table away; of a host, link, flow or bundle also what names it and means nothing without it.
+    /// Removes a key or a table; for a host, link, flow or bundle, also everything that has no meaning without it.
     Remove {
-        /// The way there.
+        /// Its path.
         path: Vec<String>,
     },
-    /// Gives a host, link, flow or bundle another name, wherever the file names it.
+    /// Renames a host, link, flow or bundle, wherever the file names it.
     Rename {
-        /// What it is.
+        /// Its meaning.
         section: Section,
         /// Its name.
         from: String,
         /// Its new name.
         to: String,
     },
-    /// Adds a host, link, flow or bundle. What it must have and is not given gets a usual value.
+    /// Adds a host, link, flow or bundle. Required keys that are missing get usual values.
     Add {
         /// What to add.
         section: Section,
-        /// Its name; a free one is chosen without.
+        /// Its name; if missing, an unused one is chosen.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         /// Its keys.
@@ -43,18 +43,18 @@ pub enum Edit {
         #[schema(value_type = BTreeMap<String, Value>)]
         values: Tree,
     },
-    /// Says where a host stands in the drawing.
+    /// Sets the position of a host in the drawing.
     Place {
         /// Its name.
         host: String,
-        /// To the right, in pixels of a drawing that is not scaled.
+        /// Distance to the right, in pixels of the unscaled drawing.
         x: f64,
-        /// Downwards.
+        /// Distance downwards, in the same pixels.
         y: f64,
     },
 }
 
-/// What an experiment file has several of, by name.
+/// A kind of object that an experiment file has by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Section {

@@ -12,7 +12,7 @@ use trunkline_metrics::figures::Quantity;
 use trunkline_network::medium;
 use utoipa::ToSchema;
 
-/// All that can be written into an experiment file.
+/// Everything that can be written into an experiment file.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct FormSchema {
     /// The keys before the first table under the name `experiment`, then table by table.
@@ -24,15 +24,16 @@ pub struct FormSchema {
 pub struct FormSection {
     /// `hosts`, `link`, ...
     pub name: &'static str,
-    /// What it is for, in Markdown as every `doc`.
+    /// Its purpose, in Markdown like every `doc`.
     pub doc: &'static str,
-    /// The keys of one of its tables. Of links those of any medium; `sweep` and `limits` have keys of the file's own.
+    /// The keys of one of its tables; for links, those of any medium. The keys of `sweep` and `limits` depend on the
+    /// file.
     pub keys: Vec<FormKey>,
-    /// Of links: the media with their keys.
+    /// For links: the media with their keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub media: Vec<FormMedium>,
-    /// Of limits: the figures that one can name.
+    /// For limits: the figures that they can name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub figures: Vec<FormFigure>,
@@ -43,14 +44,14 @@ pub struct FormSection {
 pub struct FormKey {
     /// As written.
     pub name: &'static str,
-    /// What it says.
+    /// Its meaning.
     pub doc: &'static str,
-    /// Whether it must be there.
+    /// Whether it is required.
     pub required: bool,
-    /// What holds without it, as written; `None` if its absence has a meaning of its own.
+    /// The default, as written; `None` if a missing key has a meaning of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<&'static str>,
-    /// What its value looks like.
+    /// The type of its value.
     pub shape: FormShape,
     /// The units that it can be written in, the usual ones of a file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,19 +65,19 @@ pub struct FormKey {
     /// The words to choose from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choices: Option<Vec<Choice>>,
-    /// What the value may be a table of, by `kind`; of a one-of also by the word alone.
+    /// The kinds of table that the value may be; for a choice, also the word alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(no_recursion)]
     pub alternatives: Option<Vec<Alternative>>,
-    /// The keys of a table in its place: of a sink beside its `host`.
+    /// The keys of a table in its place: those of a sink beside its `host`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(no_recursion)]
     pub keys: Option<Vec<FormKey>>,
-    /// Whether a share such as `1 %` may stand for the first alternative.
+    /// Whether a share such as `1 %` means the first alternative.
     pub share: bool,
 }
 
-/// What a value looks like.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FormShape {
@@ -133,7 +134,7 @@ pub enum FormShape {
 pub struct Choice {
     /// As written.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -142,11 +143,11 @@ pub struct Choice {
 pub struct Alternative {
     /// Its `kind`.
     pub name: &'static str,
-    /// Other words for it.
+    /// Its aliases.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     pub aliases: &'static [&'static str],
-    /// What it is.
+    /// Its meaning.
     pub doc: &'static str,
     /// Its keys beside `kind`.
     #[schema(no_recursion)]
@@ -158,17 +159,17 @@ pub struct Alternative {
 pub struct FormMedium {
     /// As written.
     pub name: &'static str,
-    /// What it is.
+    /// Its meaning.
     pub doc: &'static str,
-    /// How many hosts it connects.
+    /// Number of hosts that it connects.
     pub stations: Stations,
     /// Its keys: those of the medium as a whole, then those of a direction or station.
     pub keys: Vec<FormKey>,
-    /// Which of them are of the medium as a whole, and so not of a direction or station.
+    /// Those of them that belong to the medium as a whole, not to a direction or station.
     pub shared: Vec<&'static str>,
 }
 
-/// How many hosts a medium connects.
+/// Number of hosts that a medium connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Stations {
     /// At least.
@@ -180,20 +181,20 @@ pub struct Stations {
 /// A figure that a limit can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FormFigure {
-    /// Of what.
+    /// The object that has it.
     pub of: FigureOf,
     /// As written.
     pub name: &'static str,
-    /// What it is.
+    /// Its meaning.
     pub doc: &'static str,
-    /// What it is compared with.
+    /// The quantity with which it is compared.
     pub shape: FormShape,
-    /// The units of that.
+    /// The units of that quantity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub units: Option<&'static [&'static str]>,
 }
 
-/// What has a figure.
+/// The kind of object that has a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureOf {

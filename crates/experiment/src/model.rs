@@ -34,7 +34,7 @@ pub struct Experiment {
     pub axes: Vec<Axis>,
     /// Every combination of swept values (one point without values if nothing is swept), the last axis fastest.
     pub points: Vec<Point>,
-    /// What counts as good enough.
+    /// The limits.
     pub limits: Vec<Limit>,
 }
 

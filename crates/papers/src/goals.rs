@@ -19,9 +19,9 @@ pub enum Outcome {
 /// A goal and what became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// What was to be reached.
+    /// The goals.
     pub goal: String,
-    /// What was found.
+    /// The finding.
     pub found: String,
     /// How it fared.
     pub outcome: Outcome,

@@ -50,7 +50,7 @@ pub struct StudyCell {
     pub row: BTreeMap<String, Value>,
     /// The column, with its unit.
     pub metric: &'static str,
-    /// The published figure, in the column's unit; null if it was not published, or is not at hand.
+    /// The published figure, in the column's unit; null if it was not published or is not available.
     #[schema(value_type = Option<f64>, required = true)]
     pub published: Option<Number>,
     /// The simulated figure, in the column's unit; null if it was not simulated.
@@ -64,7 +64,7 @@ pub struct StudyCell {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Backend, required = false)]
     pub on: Option<Backend>,
-    /// The reason why the simulation cannot follow here.
+    /// The reason why the simulation cannot reproduce this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub note: Option<&'static str>,

@@ -15,7 +15,8 @@ pub struct RealTime {
     pub tables: Vec<&'static str>,
     /// How long it takes at most: its points come one after the other, each once.
     pub length: Duration,
-    /// How many blocks each channel of audio sends, if they are counted: with fewer it is as much shorter.
+    /// Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time in
+    /// proportion.
     pub blocks: Option<u64>,
 }
 

@@ -56,7 +56,7 @@ pub enum PaperError {
     Study {
         /// The study.
         study: &'static str,
-        /// What is wrong with it.
+        /// Its problems.
         problem: String,
     },
     /// The study has nothing that could be measured on the wire, or has no blocks that could be counted: bad input.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_report::output::RunSummary;
 use utoipa::ToSchema;
 
-/// A plan with the run that it is from.
+/// A plan with its run.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PlanOutput {
     /// The run that keeps every repetition.
@@ -18,7 +18,7 @@ pub struct PlanOutput {
     /// The question and its answers.
     #[serde(flatten)]
     pub plan: PlanFound,
-    /// The page with the answer and its figures; not there if none was written.
+    /// The page with the answer and its figures; missing if none was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
 }
@@ -42,29 +42,30 @@ pub struct PlanFound {
     pub to: PlanValue,
     /// Confidence of each verdict, from 0 to 1.
     pub confidence: f64,
-    /// Repetitions of a value before it can be shown to keep the limits; one that breaks a limit by far may have fewer.
+    /// Repetitions of a value before it can be shown to keep the limits; a value that breaks a limit by far may have
+    /// fewer.
     pub repetitions: u32,
-    /// Most repetitions of a value.
+    /// Maximum number of repetitions of a value.
     pub most_repetitions: u32,
     /// The limits.
     pub limits: Vec<PlanLimit>,
     /// Whether it was interrupted.
     pub stopped: bool,
-    /// What the plan was expected to take when the edges had been probed; not there if it was interrupted before.
+    /// The expected effort after the probe; missing if the plan was interrupted before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<PlanEstimate>,
     /// An answer for every combination of the other swept values.
     pub answers: Vec<PlanAnswer>,
 }
 
-/// What a plan is expected to take.
+/// The expected effort of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PlanEstimate {
-    /// Values to be measured; of those that were probed, what they still lack.
+    /// Number of values to measure, including those that were probed and need more repetitions.
     pub values: usize,
-    /// Repetitions to be measured.
+    /// Number of repetitions to measure.
     pub repetitions: u64,
-    /// Time that this takes, in seconds.
+    /// Expected time, in seconds.
     pub time_s: f64,
 }
 
@@ -104,17 +105,17 @@ pub struct PlanAnswer {
     /// The last value that keeps the limits; null if none was found.
     #[schema(required = true)]
     pub kept: Option<PlanValue>,
-    /// The first that breaks one; null if none was found.
+    /// The first value that breaks a limit; null if none was found.
     #[schema(required = true)]
     pub broken: Option<PlanValue>,
-    /// The first and the last value between them that are not decided; null if there are none.
+    /// The first and the last undecided value between the two; null if there are none.
     #[schema(required = true)]
     pub undecided: Option<(PlanValue, PlanValue)>,
-    /// Values behind the edge that keep the limits all the same.
+    /// Values beyond the edge that keep the limits nevertheless.
     pub kept_behind: Vec<PlanValue>,
-    /// Whether the search came to its end.
+    /// Whether the search was completed.
     pub finished: bool,
-    /// Flows whose latency still rises at the end of a run at the value kept: it would not stay kept in a longer run.
+    /// Flows whose latency still rises at the end of a run at the value kept; a longer run might break a limit.
     pub rising: Vec<PlanRising>,
     /// The answer in a sentence.
     pub sentence: String,

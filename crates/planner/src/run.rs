@@ -47,7 +47,7 @@ pub struct Answer {
     pub choice: Vec<usize>,
     /// Between which values the edge lies.
     pub edge: Edge,
-    /// Whether the search came to its end.
+    /// Whether the search was completed.
     pub finished: bool,
     /// What was measured, the smallest value first.
     pub trials: Vec<Trial>,

@@ -29,7 +29,7 @@ pub struct Comparison {
     pub with: RunInfo,
     /// Whether both ran the same experiment file.
     pub same_experiment: bool,
-    /// A row per point, flow and figure that both have.
+    /// A row for each point, flow and figure that both have.
     pub rows: Vec<Difference>,
     /// Points of either that the other has not, by name.
     pub unmatched: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Difference {
     pub run: Estimate,
     /// In the one that it is compared with.
     pub with: Estimate,
-    /// The mean of the second without that of the first.
+    /// The mean of the second minus that of the first.
     pub difference: f64,
     /// The same as a share of the first; `None` if that is zero.
     pub relative: Option<f64>,

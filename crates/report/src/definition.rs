@@ -9,7 +9,7 @@ pub struct Meaning {
     pub figure: Option<&'static str>,
     /// What it is called in text.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub text: String,
     /// Standard or paper; empty if the text says it all.
     pub source: &'static str,

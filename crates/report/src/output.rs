@@ -21,7 +21,7 @@ pub struct Report {
     pub name: String,
     /// The experiment file.
     pub text: String,
-    /// The run that was asked for, and its counterpart if there is one.
+    /// The requested run, and its counterpart if there is one.
     pub runs: Vec<ReportRun>,
     /// The swept keys, in the order of the file.
     pub axes: Vec<Axis>,
@@ -41,15 +41,15 @@ pub struct Report {
     #[serde(default)]
     #[schema(required = true)]
     pub medium_figures: BTreeMap<String, FigureDefinition>,
-    /// Sounds that `--hear` has written in this command; not there if there are none.
+    /// Audio files that `--hear` has written in this command; missing if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<ReportHeard>,
-    /// The HTML report that this command has written; not there if there is none.
+    /// The HTML report that this command has written; missing if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
 }
 
-/// A file with what the listeners of a flow heard.
+/// A file with the audio that the listener of a flow heard.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ReportHeard {
     /// The flow, or the channel of it: `flow.voice.1`.
@@ -64,7 +64,7 @@ pub struct ReportHeard {
     pub frames: u64,
     /// Frames per second.
     pub sample_rate: u32,
-    /// Share of the audio that is made up, since it did not arrive in time.
+    /// Share of the audio that is concealment, because it did not arrive in time.
     pub concealed: f64,
 }
 
@@ -130,7 +130,7 @@ pub struct RunSummary {
     pub experiment_hash: String,
     /// Tags that users have put on it, in alphabetical order.
     pub tags: Vec<String>,
-    /// 32 hexadecimal digits that no other run of any store has.
+    /// A unique key of 32 hexadecimal digits.
     pub key: String,
     /// Settings of the command line, `link.trunk.rate=5 Mbit/s`; the stored file has them.
     pub settings: Vec<String>,
@@ -144,7 +144,7 @@ pub struct ReportRun {
     pub info: RunSummary,
     /// Its result in a sentence.
     pub headline: String,
-    /// Settings that limited its flows, with the values that would not: a sentence each.
+    /// Settings that limited its flows, with values that would not, one sentence each.
     pub hints: Vec<String>,
     /// Whether its limits hold; null without limits.
     #[schema(required = true)]
@@ -158,7 +158,7 @@ pub struct Axis {
     pub key: String,
     /// The values as written: `16 KiB`.
     pub values: Vec<String>,
-    /// The same as numbers in `unit`; null if they are words.
+    /// The values as numbers in `unit`; null if they are words.
     #[schema(required = true)]
     pub numbers: Option<Vec<f64>>,
     /// The unit of `numbers`: `KiB`, `ms`, `kbit/s`, or empty for counts.
@@ -203,7 +203,7 @@ pub struct RunLimit {
     pub run: u64,
     /// The outcome over all points.
     pub outcome: LimitOutcome,
-    /// The index of the point that fares worst; null if nothing was measured.
+    /// The index of the worst point; null if nothing was measured.
     #[schema(required = true)]
     pub worst: Option<u32>,
     /// The outcome at every point.
@@ -218,7 +218,7 @@ pub struct LimitPoint {
     pub point: u32,
     /// Whether it holds.
     pub outcome: LimitOutcome,
-    /// Whether the confidence interval reaches across the bound, or a repetition did not measure the figure.
+    /// Whether the confidence interval crosses the bound, or a repetition did not measure the figure.
     pub uncertain: bool,
     /// The figure's mean, in its base unit.
     #[schema(required = true)]
@@ -295,15 +295,16 @@ pub struct ReportFlow {
     /// The codec by which its quality is judged; null without one.
     #[schema(required = true)]
     pub codec: Option<String>,
-    /// What lies outside the E-model's range, each in a few words: `r` and `mos` are extrapolated unless this is empty.
+    /// Parameters outside the E-model's range, each in a few words; `r` and `mos` are extrapolated unless this is
+    /// empty.
     pub outside_e_model: Vec<String>,
     /// Whether percentiles are exact; otherwise they are within 0.1 %.
     pub percentiles_exact: bool,
     /// Its figures by name; `figures` of the report says what they are, with their units.
     pub figures: BTreeMap<String, Estimate>,
-    /// Its sinks, if there are several; those that fare worst first.
+    /// Its sinks, if there are several, the worst first.
     pub sinks: Vec<ReportSink>,
-    /// The flows that it is made as for several hosts; those that fare worst first.
+    /// The flows to which it expands for several hosts, the worst first.
     pub each: Vec<ReportPart>,
 }
 
@@ -317,7 +318,7 @@ pub struct ReportSink {
     pub figures: BTreeMap<String, Estimate>,
 }
 
-/// One of the flows that a flow is made as for several hosts.
+/// One of the flows to which a flow expands for several hosts.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportPart {
@@ -385,7 +386,7 @@ pub struct ReportLink {
     pub backlog_packets_max: Option<Estimate>,
     /// Dropped packets by cause, for each repetition.
     pub dropped: Vec<BTreeMap<String, u64>>,
-    /// Packets marked as having met congestion, by cause, for each repetition.
+    /// Packets marked "congestion experienced", by cause, for each repetition.
     pub marked: Vec<BTreeMap<String, u64>>,
 }
 
@@ -398,7 +399,7 @@ pub struct ReportMedium {
     /// One of its stations; null for the medium as a whole.
     #[schema(required = true)]
     pub station: Option<String>,
-    /// Its figures by name, in base units; null where there was nothing to measure.
+    /// Its figures by name, in base units; null if there was nothing to measure.
     #[schema(schema_with = estimates_or_null)]
     pub figures: BTreeMap<String, Option<Estimate>>,
 }
@@ -408,7 +409,7 @@ fn estimates_or_null() -> Object {
     let null = ObjectBuilder::new().schema_type(Type::Null);
     let estimate = OneOfBuilder::new().item(null).item(Ref::from_schema_name("Estimate")).build();
     let all = ObjectBuilder::new().additional_properties(Some(Schema::OneOf(estimate)));
-    let description = "Its figures by name, in base units; null where there was nothing to measure.";
+    let description = "Its figures by name, in base units; null if there was nothing to measure.";
     all.description(Some(description)).build()
 }
 
@@ -422,16 +423,16 @@ pub struct FigureDefinition {
     pub unit: String,
     /// Its quantity.
     pub quantity: FigureQuantity,
-    /// The definition; empty of a figure that its name defines.
+    /// The definition; empty if the name is definition enough.
     pub definition: String,
     /// Standard or paper; empty if the definition says it all.
     pub source: String,
-    /// Its place among the figures that the page shows first, from 1; left out of all others.
+    /// Its rank among the figures that the page shows first, from 1; missing for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u8>,
 }
 
-/// What a figure counts, in its base unit.
+/// The quantity of a figure, in its base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FigureQuantity {
@@ -449,7 +450,7 @@ pub enum FigureQuantity {
     Number,
 }
 
-/// Two runs beside each other.
+/// Two runs, compared.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ComparedRuns {
     /// The run that was named first.
@@ -481,7 +482,7 @@ pub struct ComparedFigure {
     pub with: Estimate,
     /// The mean of the second minus that of the first.
     pub difference: f64,
-    /// The same as a share of the first; null if that is zero.
+    /// The difference as a share of the first; null if that is zero.
     #[schema(required = true)]
     pub relative: Option<f64>,
     /// Half the width of the difference's 95 % confidence interval (Welch's t-interval); null unless both were repeated.

@@ -26,7 +26,7 @@ pub(crate) struct PointVerdict {
     /// The point's index.
     pub(crate) point: u32,
     pub(crate) outcome: Outcome,
-    /// What was measured.
+    /// The measurements.
     pub(crate) estimate: Option<Estimate>,
     /// True if the confidence interval reaches across the bound, or a repetition did not measure the figure.
     pub(crate) uncertain: bool,

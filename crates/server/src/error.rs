@@ -21,7 +21,7 @@ pub enum ServeError {
     TokenName {
         /// What was given.
         name: String,
-        /// What is wrong with it.
+        /// Its problems.
         why: &'static str,
     },
     /// There is no such token: bad input.
@@ -32,7 +32,7 @@ pub enum ServeError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its problems.
         why: String,
     },
     /// The address cannot be listened on.
@@ -48,7 +48,7 @@ pub enum ServeError {
     File {
         /// What was tried: "read", "written".
         what: &'static str,
-        /// Which.
+        /// The backend.
         path: PathBuf,
         /// What the system says.
         source: io::Error,

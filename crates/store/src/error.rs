@@ -149,7 +149,7 @@ pub enum StoreError {
     /// What was to be imported is not what another store has exported.
     #[error("not an archive of a run: {why}; `trunkline runs export RUN` writes one")]
     NoArchive {
-        /// What was found.
+        /// The finding.
         why: String,
     },
     /// What is stored cannot be understood.
@@ -157,7 +157,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The finding.
         why: String,
     },
     /// Something cannot be represented in the database.

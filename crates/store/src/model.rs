@@ -64,7 +64,7 @@ pub struct RunInfo {
     pub name: String,
     /// On what it was executed.
     pub backend: Backend,
-    /// How far it is.
+    /// Its progress.
     pub status: Status,
     /// When it started.
     pub started: jiff::Timestamp,
@@ -104,13 +104,13 @@ pub struct RunInfo {
 /// A run with its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredRun {
-    /// What it is.
+    /// Its meaning.
     pub info: RunInfo,
     /// The experiment file's text.
     pub text: String,
-    /// What was swept.
+    /// The swept keys.
     pub axes: Vec<Axis>,
-    /// What counts as good enough.
+    /// The limits.
     pub limits: Vec<Limit>,
     /// Every point, also those without a repetition yet, in the product's order.
     pub points: Vec<StoredPoint>,

@@ -24,7 +24,7 @@ use crate::trace::{self, OpenTraces, TraceFile, TraceKeys, TraceWriter};
 pub struct NewRun {
     /// The experiment's name.
     pub name: String,
-    /// On what it is executed.
+    /// The backend.
     pub backend: Backend,
     /// The experiment file's text.
     pub text: String,
@@ -36,7 +36,7 @@ pub struct NewRun {
     pub settings: Vec<String>,
     /// What is swept.
     pub axes: Vec<Axis>,
-    /// What counts as good enough.
+    /// The limits.
     pub limits: Vec<Limit>,
     /// The seed.
     pub seed: u64,

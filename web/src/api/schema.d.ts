@@ -80,7 +80,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the figures mean. */
+        /** The definitions of the figures. */
         get: operations["definitions"];
         put?: never;
         post?: never;
@@ -99,7 +99,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** How an experiment file looks. */
+        /** The drawing of an experiment file. */
         post: operations["drawing"];
         delete?: never;
         options?: never;
@@ -152,7 +152,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Experiment files to begin with. */
+        /** Lists example experiment files. */
         get: operations["examples"];
         put?: never;
         post?: never;
@@ -308,10 +308,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A study with its tables: as published, and as we find them if that is kept. */
+        /** A study with its tables: the published values, and ours if they are stored. */
         get: operations["study"];
         put?: never;
-        /** Repeats a study: simulated, and measured what is asked for on the wire and what always is. */
+        /** Repeats a study: simulates it, and measures the tables that are requested on the wire and those that are always measured. */
         post: operations["repeat"];
         delete?: never;
         options?: never;
@@ -326,7 +326,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A figure of a study, if what we found is kept: `NAME.svg` or `NAME.png`. */
+        /** A figure of a study, if our results are stored: `NAME.svg` or `NAME.png`. */
         get: operations["figure"];
         put?: never;
         post?: never;
@@ -343,7 +343,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A file of a study: an experiment file, or what one names. */
+        /** A file of a study: an experiment file, or a file that one names. */
         get: operations["file"];
         put?: never;
         post?: never;
@@ -379,7 +379,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Measures what the network does to audio on the way to a reflector, and says how to send it. */
+        /** Measures what the network does to audio on the way to a reflector, and recommends how to send it. */
         post: operations["probe"];
         delete?: never;
         options?: never;
@@ -674,7 +674,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All that can be written into an experiment file. */
+        /** Everything that can be written into an experiment file. */
         get: operations["schema"];
         put?: never;
         post?: never;
@@ -709,7 +709,7 @@ export interface components {
         Advice: {
             /**
              * Format: double
-             * @description The time that it could take, in seconds.
+             * @description The time budget, in seconds.
              */
             budget: number;
             /**
@@ -730,19 +730,19 @@ export interface components {
              * @description The version of this layout.
              */
             format: number;
-            /** @description The host that was measured, as it was named. */
+            /** @description The host that was measured, as given in the request. */
             host: string;
             /** @description The name of this layout: `advice`. */
             kind: string;
             /** @description The round trips of each configuration that was measured. */
             measured: components["schemas"]["AdviceRow"][];
-            /** @description Whether it was stopped before the budget was spent. */
+            /** @description Whether the measurement was stopped before its budget was used up. */
             partial: boolean;
             /** @description A recommendation for each use. */
             recommendations: components["schemas"]["Recommendation"][];
             /**
              * Format: double
-             * @description The time that it took, in seconds.
+             * @description Duration of the measurement, in seconds.
              */
             took: number;
             /** @description Warnings, a sentence or two each. */
@@ -780,7 +780,7 @@ export interface components {
         };
         /** @description The advice, and an experiment file with it. */
         AdviceResult: components["schemas"]["Advice"] & {
-            /** @description An experiment file of what is recommended; null if nothing is. */
+            /** @description An experiment file for the recommendation; null if there is none. */
             experiment: string | null;
         };
         /** @description The round trips of one configuration, in seconds. */
@@ -801,7 +801,7 @@ export interface components {
             load: string;
             /**
              * Format: int64
-             * @description Blocks that had not come back when the measurement ended: lost, or not taken or still being repeated by the transport.
+             * @description Blocks that had not come back when the measurement ended: lost, not accepted by the transport, or still being retransmitted.
              */
             lost: number;
             /** @description The packets' differentiated services code point: `expedited` or `best-effort`. */
@@ -859,31 +859,31 @@ export interface components {
         };
         /** @description An agent at which this server has enrolled. */
         Agent: {
-            /** @description Where it is: `host:port`. */
+            /** @description Its address: `host:port`. */
             address?: string | null;
             /**
              * Format: date-time
-             * @description Since when.
+             * @description The time of enrolment.
              */
             enrolled: string;
-            /** @description What kind of host it is on, and what its owner allows, if it answers. */
+            /** @description Its host, and the limits that its owner has set, if it replies. */
             facts?: Record<string, never> | null;
             /** @description The fingerprint of its key. */
             fingerprint: string;
             /** @description Its name. */
             name: string;
-            /** @description Whether it answers now; missing if it was not asked. */
+            /** @description Whether it replies now; missing if it was not queried. */
             reachable?: boolean | null;
-            /** @description What it says of itself, if it answers. */
+            /** @description Its own status, if it replies. */
             status?: Record<string, never> | null;
-            /** @description Why it does not answer. */
+            /** @description The reason why it does not reply. */
             unreachable?: string | null;
         };
         /** @description A kind of table. */
         Alternative: {
-            /** @description Other words for it. */
+            /** @description Its aliases. */
             aliases?: string[];
-            /** @description What it is. */
+            /** @description Its meaning. */
             doc: string;
             /** @description Its keys beside `kind`. */
             keys: components["schemas"]["FormKey"][];
@@ -894,7 +894,7 @@ export interface components {
         Axis: {
             /** @description `flow.voice.count` */
             key: string;
-            /** @description The same as numbers in `unit`; null if they are words. */
+            /** @description The values as numbers in `unit`; null if they are words. */
             numbers: number[] | null;
             /** @description The unit of `numbers`: `KiB`, `ms`, `kbit/s`, or empty for counts. */
             unit: string;
@@ -906,7 +906,7 @@ export interface components {
          * @enum {string}
          */
         Backend: "sim" | "wire" | "live";
-        /** @description For each backend why the file cannot run on it; null where it can. */
+        /** @description For each backend, the reason why the file cannot run on it; null if it can. */
         BackendReasons: {
             /** @description Over the network as it is. */
             live?: string | null;
@@ -923,19 +923,19 @@ export interface components {
             quantity: string;
             /** @description `s` */
             unit: string;
-            /** @description The latency that so large a share does not exceed. */
+            /** @description The latency that this share does not exceed. */
             value: number[];
         };
         /** @description Whether an experiment file can be run. */
         Checked: {
             backends?: components["schemas"]["BackendReasons"] | null;
-            /** @description What is wrong; empty if nothing is. */
+            /** @description Its problems; empty if it is valid. */
             problems: components["schemas"]["Problem"][];
             summary?: components["schemas"]["ExperimentSummary"] | null;
         };
         /** @description A word that can be written. */
         Choice: {
-            /** @description What it means. */
+            /** @description Its meaning. */
             doc: string;
             /** @description As written. */
             name: string;
@@ -952,14 +952,14 @@ export interface components {
              * @description The mean over repetitions.
              */
             mean: number;
-            /** @description Over how many repetitions. */
+            /** @description Number of repetitions. */
             repetitions: number;
         };
-        /** @description Two runs beside each other. */
+        /** @description Two runs, compared. */
         Comparison: {
-            /** @description What the figures mean. */
+            /** @description The definitions of the figures. */
             definitions: components["schemas"]["Definition"][];
-            /** @description A row per point, flow and figure that both have. */
+            /** @description A row for each point, flow and figure that both have. */
             rows: components["schemas"]["ComparisonRow"][];
             /** @description The first. */
             run: components["schemas"]["RunSummary"];
@@ -993,7 +993,7 @@ export interface components {
             confidence: number | null;
             /**
              * Format: double
-             * @description The mean of the second without that of the first.
+             * @description The mean of the second minus that of the first.
              */
             difference: number;
             /** @description The flow. */
@@ -1008,28 +1008,28 @@ export interface components {
             quantity: components["schemas"]["FigureQuantity"];
             /**
              * Format: double
-             * @description The same as a share of the first; null if that is zero.
+             * @description The difference as a share of the first; null if that is zero.
              */
             relative: number | null;
-            /** @description Whether it is more than chance; null if a run without repetitions cannot tell. */
+            /** @description Whether it is significant; null if a run has no repetitions. */
             significant: boolean | null;
-            /** @description Whether it is one of the most telling figures. */
+            /** @description Whether it is one of the main figures. */
             telling: boolean;
             /** @description Its unit. */
             unit: string;
         };
-        /** @description What a figure means. */
+        /** @description The meaning of a figure. */
         Definition: {
             /** @description The figure's name in files and addresses; missing for words that explain others. */
             metric?: string | null;
             /** @description Standard or paper; empty if the text says it all. */
             source: string;
-            /** @description What it means. */
+            /** @description Its meaning. */
             text: string;
-            /** @description For people. */
+            /** @description The text for people. */
             title: string;
         };
-        /** @description An experiment file as it is drawn. Names that lead nowhere are kept: what they lack is told by the check. */
+        /** @description The drawing of an experiment file. Names of objects that do not exist are kept; the check reports them. */
         Drawing: {
             /** @description Bundles. */
             bundles: components["schemas"]["DrawingBundle"][];
@@ -1039,7 +1039,7 @@ export interface components {
             };
             /** @description Flows. */
             flows: components["schemas"]["DrawingFlow"][];
-            /** @description In the order of the file, as everything below. */
+            /** @description In the order of the file, like everything below. */
             hosts: components["schemas"]["DrawingHost"][];
             /** @description Limits. */
             limits: components["schemas"]["DrawingLimit"][];
@@ -1058,7 +1058,7 @@ export interface components {
             range?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Its values; one that is no list by itself. Of a range those that it stands for, as far as it can be read. */
+            /** @description Its values; a value that is not a list by itself; for a range, the values that it contains, if it is valid. */
             values: unknown[];
         };
         /** @description A bundle. */
@@ -1076,7 +1076,7 @@ export interface components {
         DrawingFlow: {
             /**
              * Format: int64
-             * @description How many members it has.
+             * @description Number of members.
              */
             count: number;
             /** @description The host of its sources; empty without one. */
@@ -1085,7 +1085,7 @@ export interface components {
             keys: {
                 [key: string]: unknown;
             };
-            /** @description What is said beside it: `8 × voice · udp`. */
+            /** @description Its label: `8 × voice · udp`. */
             label: string;
             /** @description Its name. */
             name: string;
@@ -1102,7 +1102,7 @@ export interface components {
             agent?: string | null;
             /**
              * Format: int64
-             * @description How many hosts it stands for; 1 for itself.
+             * @description Number of hosts that it stands for; 1 for a single host.
              */
             count: number;
             /** @description Its table. */
@@ -1111,16 +1111,16 @@ export interface components {
             };
             /** @description Its name. */
             name: string;
-            /** @description Whether the file says that it stands there; else the place was found from the links. */
+            /** @description Whether its position is in the file; otherwise it was computed from the links. */
             placed: boolean;
             /**
              * Format: double
-             * @description To the right, in pixels of a drawing that is not scaled.
+             * @description Distance to the right, in pixels of the unscaled drawing.
              */
             x: number;
             /**
              * Format: double
-             * @description Downwards.
+             * @description Distance downwards, in the same pixels.
              */
             y: number;
         };
@@ -1139,17 +1139,17 @@ export interface components {
             keys: {
                 [key: string]: unknown;
             };
-            /** @description What is said beside it: `2 Mbit/s · 5 ms · fifo`, as far as it is written. */
+            /** @description Its label: `2 Mbit/s · 5 ms · fifo`, from the keys in the file. */
             label: string;
-            /** @description What carries the packets. */
+            /** @description The medium that carries the packets. */
             medium: string;
             /** @description Its name. */
             name: string;
         };
-        /** @description An experiment file as a drawing, with what is wrong with it. */
+        /** @description The drawing of an experiment file, with its problems. */
         Drawn: {
             drawing?: components["schemas"]["Drawing"] | null;
-            /** @description What is wrong with it. */
+            /** @description Its problems. */
             problems: components["schemas"]["Problem"][];
         };
         /** @description One change to an experiment file. */
@@ -1166,19 +1166,19 @@ export interface components {
         } | {
             /** @enum {string} */
             op: "remove";
-            /** @description The way there. */
+            /** @description Its path. */
             path: string[];
         } | {
             /** @description Its name. */
             from: string;
             /** @enum {string} */
             op: "rename";
-            /** @description What it is. */
+            /** @description Its meaning. */
             section: components["schemas"]["Section"];
             /** @description Its new name. */
             to: string;
         } | {
-            /** @description Its name; a free one is chosen without. */
+            /** @description Its name; if missing, an unused one is chosen. */
             name?: string | null;
             /** @enum {string} */
             op: "add";
@@ -1195,51 +1195,51 @@ export interface components {
             op: "place";
             /**
              * Format: double
-             * @description To the right, in pixels of a drawing that is not scaled.
+             * @description Distance to the right, in pixels of the unscaled drawing.
              */
             x: number;
             /**
              * Format: double
-             * @description Downwards.
+             * @description Distance downwards, in the same pixels.
              */
             y: number;
         };
         /** @description An experiment file after changes. */
         Edited: {
             drawing?: components["schemas"]["Drawing"] | null;
-            /** @description What is wrong with it now. */
+            /** @description Its problems now. */
             problems: components["schemas"]["Problem"][];
             /** @description The file; its comments and its layout are kept. */
             text: string;
         };
-        /** @description Changes of an experiment file. */
+        /** @description Changes to an experiment file. */
         Edits: {
-            /** @description What to change, one after the other. */
+            /** @description The changes, in order. */
             edits: components["schemas"]["Edit"][];
-            /** @description The file before. */
+            /** @description The text of the file before the changes. */
             text: string;
         };
         /** @description Event `end`: the job has ended, and this is the last event. */
         End: {
-            /** @description How. */
+            /** @description The outcome. */
             state: components["schemas"]["JobState"];
         };
-        /** @description Every answer that is no success. */
+        /** @description The body of every error response. */
         ErrorBody: {
-            /** @description What went wrong. */
+            /** @description The error. */
             error: components["schemas"]["ErrorInfo"];
         };
-        /** @description What went wrong. */
+        /** @description The error. */
         ErrorInfo: {
-            /** @description For programs. */
+            /** @description The kind of error, for programs. */
             kind: components["schemas"]["ErrorKind"];
             /** @description One sentence for people: what, where, what was expected, what to do. */
             message: string;
-            /** @description What is wrong with the experiment file, if that is it. */
+            /** @description The problems of the experiment file, if the error is in it. */
             problems?: components["schemas"]["Problem"][];
         };
         /**
-         * @description What kind of error it is.
+         * @description The kind of an error.
          * @enum {string}
          */
         ErrorKind: "input" | "environment" | "not-found" | "conflict" | "unauthorised";
@@ -1263,43 +1263,43 @@ export interface components {
              */
             sd: number | null;
         };
-        /** @description An experiment file to begin with. */
+        /** @description An example experiment file. */
         Example: {
             /** @description For addresses: `voice-beside-bulk`. */
             name: string;
             /** @description The file. */
             text: string;
-            /** @description For people. */
+            /** @description The text for people. */
             title: string;
         };
-        /** @description What an experiment file would do. */
+        /** @description A summary of an experiment file. */
         ExperimentSummary: {
             /**
              * Format: double
-             * @description How long all repetitions of all points last one after the other, in seconds.
+             * @description Length of all repetitions of all points, one after the other, in seconds.
              */
             duration_s: number;
-            /** @description Whether they may end earlier. */
+            /** @description Whether repetitions may end earlier. */
             ends_early: boolean;
-            /** @description How many flows. */
+            /** @description Number of flows. */
             flows: number;
-            /** @description How many hosts. */
+            /** @description Number of hosts. */
             hosts: number;
-            /** @description How many links. */
+            /** @description Number of links. */
             links: number;
             /** @description Its name. */
             name: string;
-            /** @description How many combinations of swept values. */
+            /** @description Number of combinations of swept values. */
             points: number;
             /**
              * Format: int32
-             * @description How often each is measured.
+             * @description Number of repetitions of each point.
              */
             repetitions: number;
         };
         /** @description The definition of a figure. */
         FigureDefinition: {
-            /** @description The definition; empty of a figure that its name defines. */
+            /** @description The definition; empty if the name is definition enough. */
             definition: string;
             /** @description The name that reports show. */
             name: string;
@@ -1307,7 +1307,7 @@ export interface components {
             quantity: components["schemas"]["FigureQuantity"];
             /**
              * Format: int32
-             * @description Its place among the figures that the page shows first, from 1; left out of all others.
+             * @description Its rank among the figures that the page shows first, from 1; missing for all others.
              */
             rank?: number | null;
             /** @description Standard or paper; empty if the definition says it all. */
@@ -1319,20 +1319,20 @@ export interface components {
         FigureName: {
             /** @description For its address. */
             name: string;
-            /** @description What it shows. */
+            /** @description Its description. */
             title: string;
         };
         /**
-         * @description What has a figure.
+         * @description The kind of object that has a figure.
          * @enum {string}
          */
         FigureOf: "flow" | "sink" | "bundle" | "transport";
         /**
-         * @description What a figure counts, in its base unit.
+         * @description The quantity of a figure, in its base unit.
          * @enum {string}
          */
         FigureQuantity: "time" | "rate" | "share" | "bytes" | "count" | "number";
-        /** @description What a flow has received. */
+        /** @description The data that a flow has received. */
         FlowThroughput: {
             /**
              * Format: double
@@ -1347,28 +1347,28 @@ export interface components {
         };
         /** @description A figure that a limit can name. */
         FormFigure: {
-            /** @description What it is. */
+            /** @description Its meaning. */
             doc: string;
             /** @description As written. */
             name: string;
-            /** @description Of what. */
+            /** @description The object that has it. */
             of: components["schemas"]["FigureOf"];
-            /** @description What it is compared with. */
+            /** @description The quantity with which it is compared. */
             shape: components["schemas"]["FormShape"];
-            /** @description The units of that. */
+            /** @description The units of that quantity. */
             units?: string[] | null;
         };
         /** @description A key. */
         FormKey: {
-            /** @description What the value may be a table of, by `kind`; of a one-of also by the word alone. */
+            /** @description The kinds of table that the value may be; for a choice, also the word alone. */
             alternatives?: components["schemas"]["Alternative"][] | null;
             /** @description The words to choose from. */
             choices?: components["schemas"]["Choice"][] | null;
-            /** @description What holds without it, as written; `None` if its absence has a meaning of its own. */
+            /** @description The default, as written; `None` if a missing key has a meaning of its own. */
             default?: string | null;
-            /** @description What it says. */
+            /** @description Its meaning. */
             doc: string;
-            /** @description The keys of a table in its place: of a sink beside its `host`. */
+            /** @description The keys of a table in its place: those of a sink beside its `host`. */
             keys?: components["schemas"]["FormKey"][] | null;
             /** @description The largest value, as written; `None` without a bound. */
             max?: string | null;
@@ -1376,89 +1376,89 @@ export interface components {
             min?: string | null;
             /** @description As written. */
             name: string;
-            /** @description Whether it must be there. */
+            /** @description Whether it is required. */
             required: boolean;
-            /** @description What its value looks like. */
+            /** @description The type of its value. */
             shape: components["schemas"]["FormShape"];
-            /** @description Whether a share such as `1 %` may stand for the first alternative. */
+            /** @description Whether a share such as `1 %` means the first alternative. */
             share: boolean;
             /** @description The units that it can be written in, the usual ones of a file. */
             units?: string[] | null;
         };
         /** @description A medium. */
         FormMedium: {
-            /** @description What it is. */
+            /** @description Its meaning. */
             doc: string;
             /** @description Its keys: those of the medium as a whole, then those of a direction or station. */
             keys: components["schemas"]["FormKey"][];
             /** @description As written. */
             name: string;
-            /** @description Which of them are of the medium as a whole, and so not of a direction or station. */
+            /** @description Those of them that belong to the medium as a whole, not to a direction or station. */
             shared: string[];
-            /** @description How many hosts it connects. */
+            /** @description Number of hosts that it connects. */
             stations: components["schemas"]["Stations"];
         };
-        /** @description All that can be written into an experiment file. */
+        /** @description Everything that can be written into an experiment file. */
         FormSchema: {
             /** @description The keys before the first table under the name `experiment`, then table by table. */
             sections: components["schemas"]["FormSection"][];
         };
         /** @description A kind of table. */
         FormSection: {
-            /** @description What it is for, in Markdown as every `doc`. */
+            /** @description Its purpose, in Markdown like every `doc`. */
             doc: string;
-            /** @description Of limits: the figures that one can name. */
+            /** @description For limits: the figures that they can name. */
             figures?: components["schemas"]["FormFigure"][];
-            /** @description The keys of one of its tables. Of links those of any medium; `sweep` and `limits` have keys of the file's own. */
+            /** @description The keys of one of its tables; for links, those of any medium. The keys of `sweep` and `limits` depend on the file. */
             keys: components["schemas"]["FormKey"][];
-            /** @description Of links: the media with their keys. */
+            /** @description For links: the media with their keys. */
             media?: components["schemas"]["FormMedium"][];
             /** @description `hosts`, `link`, ... */
             name: string;
         };
         /**
-         * @description What a value looks like.
+         * @description The type of a value.
          * @enum {string}
          */
         FormShape: "text" | "duration" | "rate" | "bytes" | "limit" | "ratio" | "integer" | "number" | "flag" | "choice" | "host" | "hosts" | "flow" | "flows" | "sinks" | "links" | "one-of" | "file" | "direction" | "stations" | "durations" | "sizes" | "position";
-        /** @description What became of an archive. */
+        /** @description The result of importing an archive. */
         Imported: {
-            /** @description Whether it was not here before. */
+            /** @description Whether it is new in this store. */
             new: boolean;
             /**
              * Format: int64
-             * @description The run's number here.
+             * @description The run's number in this store.
              */
             run: number;
         };
-        /** @description Something that the server executes. */
+        /** @description A job of the server. */
         Job: {
-            /** @description Why it failed. */
+            /** @description The reason for its failure. */
             error?: string | null;
             /** @description For addresses. */
             id: string;
-            /** @description What it is. */
+            /** @description Its meaning. */
             kind: components["schemas"]["JobKind"];
-            /** @description How far it is. */
+            /** @description Its progress. */
             progress: components["schemas"]["JobProgress"];
-            /** @description The address of its result, once it has one. */
+            /** @description The address of its result, if it has one. */
             result?: string | null;
             /**
              * Format: int64
-             * @description The run that it writes, once there is one.
+             * @description The run that it writes, if there is one.
              */
             run?: number | null;
-            /** @description How it stands. */
+            /** @description Its state. */
             state: components["schemas"]["JobState"];
-            /** @description For people. */
+            /** @description The text for people. */
             title: string;
         };
         /**
-         * @description What a job is.
+         * @description The kind of a job.
          * @enum {string}
          */
         JobKind: "run" | "plan" | "paper" | "probe";
-        /** @description How far a job is. */
+        /** @description The progress of a job. */
         JobProgress: {
             /**
              * Format: double
@@ -1467,27 +1467,27 @@ export interface components {
             fraction: number;
             /**
              * Format: double
-             * @description How long it may still take, in seconds; missing while that is not known.
+             * @description Time left, in seconds; missing while it is not known.
              */
             left_s?: number | null;
-            /** @description How many points it measures. */
+            /** @description Number of points to measure. */
             points: number;
-            /** @description How many of them are measured. */
+            /** @description Number of points already measured. */
             points_done: number;
-            /** @description How many repetitions it measures. */
+            /** @description Number of repetitions to measure. */
             repetitions: number;
-            /** @description How many of them are measured. */
+            /** @description Number of points already measured. */
             repetitions_done: number;
         };
-        /** @description What a job gives: by its kind. */
+        /** @description The result of a job, by its kind. */
         JobResult: components["schemas"]["PlanResult"] | components["schemas"]["AdviceResult"] | components["schemas"]["StudyResult"];
-        /** @description A job was begun. */
+        /** @description A job was started. */
         JobStarted: {
             /** @description Its name for addresses. */
             job: string;
         };
         /**
-         * @description How a job stands.
+         * @description The state of a job.
          * @enum {string}
          */
         JobState: "waiting" | "running" | "stopping" | "done" | "failed" | "stopped";
@@ -1512,7 +1512,7 @@ export interface components {
             depth: number;
             /**
              * Format: double
-             * @description Share of them that came too late to be played.
+             * @description Share of them that arrived too late to be played.
              */
             late: number;
             /**
@@ -1561,7 +1561,7 @@ export interface components {
         Limit: {
             /**
              * Format: double
-             * @description With what it is compared, in base units.
+             * @description The bound, in base units.
              */
             bound: number;
             /** @description `< 150 ms` */
@@ -1593,51 +1593,51 @@ export interface components {
              * @description The point's index, from 0.
              */
             point: number;
-            /** @description Whether the confidence interval reaches across the bound, or a repetition did not measure the figure. */
+            /** @description Whether the confidence interval crosses the bound, or a repetition did not measure the figure. */
             uncertain: boolean;
         };
-        /** @description Who logs in. */
+        /** @description A login. */
         Login: {
             /** @description The code of a link that `trunkline serve token` printed. */
             code: string;
         };
         /** @description An agent to enrol at. */
         NewAgent: {
-            /** @description Where it is: `host:port`. */
+            /** @description Its address: `host:port`. */
             address: string;
             /** @description The one-time code that `trunkline agent pair` printed there. */
             code: string;
         };
-        /** @description What to search: exactly one of `maximise` and `minimise`. */
+        /** @description A search: exactly one of `maximise` and `minimise` is required. */
         NewPlan: {
-            /** @description On what it is measured. */
+            /** @description The backend. */
             backend: components["schemas"]["Backend"];
             /** @description The smallest and the largest value to try, as written in the file. */
             between?: [
                 string,
                 string
             ] | null;
-            /** @description How sure each verdict must be: `95 %`. */
+            /** @description The confidence of each verdict: `95 %`. */
             confidence?: string | null;
             /** @description Find the largest value of this key: `flow.voice.count`. */
             maximise?: string | null;
             /** @description Find the smallest value of this key. */
             minimise?: string | null;
-            /** @description How near the answer must come, as a share of the value: `1 %`. */
+            /** @description Precision of the answer, as a share of the value: `1 %`. */
             precision?: string | null;
             /** @description The experiment file with its limits. */
             text: string;
         };
-        /** @description What to measure. */
+        /** @description A measurement of a connection. */
         NewProbe: {
             /**
              * Format: double
-             * @description How long it may take, in seconds.
+             * @description The time budget, in seconds.
              */
             budget_s: number;
             /**
              * Format: int32
-             * @description How many audio channels.
+             * @description Number of audio channels.
              */
             channels: number;
             /** @description Where `trunkline reflect` listens: a name or an address. */
@@ -1656,13 +1656,13 @@ export interface components {
         };
         /** @description An experiment to run. */
         NewRun: {
-            /** @description On what it is executed. */
+            /** @description The backend. */
             backend: components["schemas"]["Backend"];
-            /** @description What it is called: the runs of one file belong together. */
+            /** @description The name of the file; runs of one file belong together. */
             file_name?: string | null;
-            /** @description Whose audio to write as it is heard: `flow.voice.1`, or `flow.voice.1.2` for its second channel only. */
+            /** @description The listener whose audio to write: `flow.voice.1`, or `flow.voice.1.2` for its second channel only. */
             hear?: string[];
-            /** @description What to mark the run with. */
+            /** @description The tags of the run. */
             tags?: string[];
             /** @description The experiment file. */
             text: string;
@@ -1671,13 +1671,13 @@ export interface components {
         NewStudy: {
             /**
              * Format: int64
-             * @description How many blocks each channel of audio sends, in studies that count them; as many as in the study if missing.
+             * @description Number of blocks that each channel of audio sends, in studies that count them; as in the study if missing.
              */
             blocks?: number | null;
             on?: components["schemas"]["StudyBackend"] | null;
             /**
              * Format: int32
-             * @description How often each point is simulated; as the study's files say if missing.
+             * @description Number of times that each point is simulated; as in the study's files if missing.
              */
             repetitions?: number | null;
             /** @description Only these tables; all if missing. */
@@ -1691,9 +1691,9 @@ export interface components {
             figures: components["schemas"]["PaperFigure"][];
             /** @description For addresses: `hawley1989`. */
             name: string;
-            /** @description What of it takes real time: measured live always, on the wire if one asks for that. */
+            /** @description The tables that take real time: measured live always, or on the wire on request. */
             real_time: components["schemas"]["PaperRealTime"][];
-            /** @description What of it is reproduced, in a sentence. */
+            /** @description The part of it that is reproduced, in a sentence. */
             reproduced: string;
             /** @description Its tables. */
             tables: components["schemas"]["PaperTableName"][];
@@ -1707,16 +1707,16 @@ export interface components {
         };
         /** @description A cell. */
         PaperCell: {
-            /** @description Whether the print is in doubt. */
+            /** @description Whether the printed value is in doubt. */
             doubtful: boolean;
             /**
              * Format: double
-             * @description The relative error of ours.
+             * @description The relative error of our value.
              */
             error: number | null;
             /**
              * Format: double
-             * @description Ours; null if it is not kept.
+             * @description Our value; null if it is not stored.
              */
             ours: number | null;
             /** @description As printed; null if it was not published. */
@@ -1724,7 +1724,7 @@ export interface components {
         };
         /** @description A column of figures. */
         PaperColumn: {
-            /** @description How many digits behind the point are shown. */
+            /** @description Number of digits shown after the decimal point. */
             decimals: number;
             /** @description Its name, with the unit. */
             name: string;
@@ -1733,16 +1733,16 @@ export interface components {
         PaperFigure: {
             /** @description For addresses: its number in the paper, or a name. */
             name: string;
-            /** @description Whether ours is kept: without it there is nothing to draw. */
+            /** @description Whether our values are stored; without them there is nothing to draw. */
             ours: boolean;
-            /** @description What it shows. */
+            /** @description Its description. */
             title: string;
         };
-        /** @description What the simulation is to reach. */
+        /** @description A goal of the simulation. */
         PaperGoal: {
-            /** @description What was found. */
+            /** @description The finding. */
             found: string;
-            /** @description Whether it is reached; null if it was not judged. */
+            /** @description Whether it was met; null if it was not judged. */
             met: boolean | null;
             /** @description In a sentence. */
             title: string;
@@ -1751,68 +1751,68 @@ export interface components {
         PaperRealTime: {
             /**
              * Format: int64
-             * @description How many blocks each channel of audio sends, if they are counted: with fewer it is as much shorter.
+             * @description Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time in proportion.
              */
             blocks: number | null;
             /**
              * Format: double
-             * @description How long it takes at most, in seconds.
+             * @description Maximum duration, in seconds.
              */
             length_s: number;
-            /** @description On what: `live` or `wire`. */
+            /** @description The backend: `live` or `wire`. */
             on: components["schemas"]["Backend"];
-            /** @description The tables that it is for. */
+            /** @description The tables that it measures. */
             tables: string[];
         };
         /** @description A row. */
         PaperRow: {
             /** @description One for each column. */
             cells: components["schemas"]["PaperCell"][];
-            /** @description The cells that tell it from others: numbers or words. */
+            /** @description The cells that identify it: numbers or words. */
             keys: {
                 [key: string]: unknown;
             };
-            /** @description Why the simulation cannot follow here. */
+            /** @description The reason why the simulation cannot reproduce this. */
             note?: string | null;
         };
         /** @description A table. */
         PaperTable: {
             /** @description The others. */
             columns: components["schemas"]["PaperColumn"][];
-            /** @description The columns that tell rows apart. */
+            /** @description The columns that identify rows. */
             keys: string[];
             /** @description For addresses. */
             name: string;
             on?: components["schemas"]["Backend"] | null;
-            /** @description Whether ours is kept. */
+            /** @description Whether our values are stored. */
             ours: boolean;
             /** @description Its rows. */
             rows: components["schemas"]["PaperRow"][];
-            /** @description What it shows. */
+            /** @description Its description. */
             title: string;
         };
         /** @description A table of a study. */
         PaperTableName: {
             /** @description For addresses. */
             name: string;
-            /** @description What it shows. */
+            /** @description Its description. */
             title: string;
         };
         /** @description An answer. */
         PlanAnswer: {
             broken: components["schemas"]["PlanValue"] | null;
-            /** @description Whether the search came to its end. */
+            /** @description Whether the search was completed. */
             finished: boolean;
             kept: components["schemas"]["PlanValue"] | null;
-            /** @description Values behind the edge that keep the limits all the same. */
+            /** @description Values beyond the edge that keep the limits nevertheless. */
             kept_behind: components["schemas"]["PlanValue"][];
-            /** @description Flows whose latency still rises at the end of a run at the value kept: it would not stay kept in a longer run. */
+            /** @description Flows whose latency still rises at the end of a run at the value kept; a longer run might break a limit. */
             rising: components["schemas"]["PlanRising"][];
             /** @description The answer in a sentence. */
             sentence: string;
             /** @description All tried values, the smallest first. */
             trials: components["schemas"]["PlanTrial"][];
-            /** @description The first and the last value between them that are not decided; null if there are none. */
+            /** @description The first and the last undecided value between the two; null if there are none. */
             undecided: [
                 {
                     /**
@@ -1838,19 +1838,19 @@ export interface components {
                 [key: string]: string | null;
             };
         };
-        /** @description What a plan is expected to take. */
+        /** @description The expected effort of a plan. */
         PlanEstimate: {
             /**
              * Format: int64
-             * @description Repetitions to be measured.
+             * @description Number of repetitions to measure.
              */
             repetitions: number;
             /**
              * Format: double
-             * @description Time that this takes, in seconds.
+             * @description Expected time, in seconds.
              */
             time_s: number;
-            /** @description Values to be measured; of those that were probed, what they still lack. */
+            /** @description Number of values to measure, including those that were probed and need more repetitions. */
             values: number;
         };
         /** @description A question and its answers. */
@@ -1880,12 +1880,12 @@ export interface components {
             limits: components["schemas"]["PlanLimit"][];
             /**
              * Format: int32
-             * @description Most repetitions of a value.
+             * @description Maximum number of repetitions of a value.
              */
             most_repetitions: number;
             /**
              * Format: int32
-             * @description Repetitions of a value before it can be shown to keep the limits; one that breaks a limit by far may have fewer.
+             * @description Repetitions of a value before it can be shown to keep the limits; a value that breaks a limit by far may have fewer.
              */
             repetitions: number;
             /** @description Whether it was interrupted. */
@@ -1930,7 +1930,7 @@ export interface components {
             /** @description The verdict. */
             verdict: components["schemas"]["PlanVerdict"];
         };
-        /** @description What was found, and an experiment file with it. */
+        /** @description The result, and an experiment file for it. */
         PlanResult: components["schemas"]["PlanFound"] & {
             /** @description The experiment file at the answer; null if no value keeps the limits. */
             experiment: string | null;
@@ -1985,21 +1985,21 @@ export interface components {
          * @enum {string}
          */
         PlanVerdict: "kept" | "broken" | "undecided" | "not-applicable";
-        /** @description Something wrong with an experiment file, and where. */
+        /** @description A problem of an experiment file, with its place. */
         Problem: {
-            /** @description The character in it, from 1. */
+            /** @description The column, in characters from 1. */
             column: number;
-            /** @description The character behind the last. */
+            /** @description The column after its last character. */
             end_column: number;
-            /** @description The line where it ends. */
+            /** @description The line of its end. */
             end_line: number;
-            /** @description The file that the experiment file names and that this is about; missing for the experiment file itself. */
+            /** @description The named file that has the problem; missing for the experiment file itself. */
             file?: string | null;
             /** @description The line, from 1. */
             line: number;
-            /** @description One sentence: what is wrong, and what was expected. */
+            /** @description One sentence: the problem, and the expected value. */
             message: string;
-            /** @description The swept values with which it is wrong, if not with all. */
+            /** @description The swept values at which the problem occurs, if not at all of them. */
             point?: string | null;
         };
         /** @description The redundancy. */
@@ -2024,16 +2024,16 @@ export interface components {
             /** @description Packets of redundancy in a group. */
             parity: number;
         };
-        /** @description How long a queue is. */
+        /** @description The length of a queue. */
         QueueLength: {
             /**
              * Format: int64
              * @description Bytes in it.
              */
             bytes: number;
-            /** @description From which host to which: `berlin → ottawa`. */
+            /** @description The direction: `berlin → ottawa`. */
             direction: string;
-            /** @description In front of which link. */
+            /** @description The link. */
             link: string;
             /**
              * Format: int64
@@ -2042,7 +2042,7 @@ export interface components {
             packets: number;
             /**
              * Format: double
-             * @description When, in seconds from the repetition's start.
+             * @description Time in seconds from the start of the repetition.
              */
             t: number;
         };
@@ -2067,13 +2067,13 @@ export interface components {
             /** @description The reasons, in sentences. */
             why: string;
         };
-        /** @description Event `records`: what was measured since the last one, for live charts. */
+        /** @description Event `records`: the measurements since the last one, for live charts. */
         Records: {
             /** @description Its channel within the flow, from 0. */
             channel: number[];
             /**
              * Format: int64
-             * @description How many there were: more than `shown` if they were too many to show.
+             * @description Number of messages: more than `shown` if there were too many to show.
              */
             counted: number;
             /** @description Its flow: an index into `flows`. */
@@ -2087,7 +2087,7 @@ export interface components {
              * @description The point, from 0.
              */
             point: number;
-            /** @description How long queues are now. */
+            /** @description The current lengths of the queues. */
             queues: components["schemas"]["QueueLength"][];
             /**
              * Format: int32
@@ -2096,22 +2096,22 @@ export interface components {
             repetition: number;
             /**
              * Format: int64
-             * @description Counts these events from 0: a gap tells that this client was too slow for some of them.
+             * @description Number of this event, from 0. A gap means that this client was too slow for some of them.
              */
             seq: number;
             /**
              * Format: int64
-             * @description How many messages are shown here.
+             * @description Number of messages shown here.
              */
             shown: number;
-            /** @description When each message was sent, in seconds from the repetition's start. */
+            /** @description The send time of each message, in seconds from the start of the repetition. */
             t: number[];
-            /** @description What each flow has received since the last event. */
+            /** @description The data that each flow has received since the last event. */
             throughput: components["schemas"]["FlowThroughput"][];
             /** @description The point's swept values as written. */
             values: string[];
         };
-        /** @description Event `repetition`: a repetition was measured to its end and stored. */
+        /** @description Event `repetition`: a repetition was completed and stored. */
         RepetitionDone: {
             /** @description Its figures by flow, and then by name: see `/definitions`. */
             figures: {
@@ -2147,9 +2147,9 @@ export interface components {
              * @description The version of this layout.
              */
             format: number;
-            /** @description Sounds that `--hear` has written in this command; not there if there are none. */
+            /** @description Audio files that `--hear` has written in this command; missing if there are none. */
             heard?: components["schemas"]["ReportHeard"][];
-            /** @description The HTML report that this command has written; not there if there is none. */
+            /** @description The HTML report that this command has written; missing if there is none. */
             html?: string | null;
             /** @description The name of this layout: `run`. */
             kind: string;
@@ -2167,7 +2167,7 @@ export interface components {
             name: string;
             /** @description The figures of every point. */
             points: components["schemas"]["ReportPoint"][];
-            /** @description The run that was asked for, and its counterpart if there is one. */
+            /** @description The requested run, and its counterpart if there is one. */
             runs: components["schemas"]["ReportRun"][];
             /** @description The experiment file. */
             text: string;
@@ -2201,7 +2201,7 @@ export interface components {
             channels: number;
             /** @description The codec by which its quality is judged; null without one. */
             codec: string | null;
-            /** @description The flows that it is made as for several hosts; those that fare worst first. */
+            /** @description The flows to which it expands for several hosts, the worst first. */
             each: components["schemas"]["ReportPart"][];
             /** @description Its figures by name; `figures` of the report says what they are, with their units. */
             figures: {
@@ -2216,20 +2216,20 @@ export interface components {
              * @description Number of members.
              */
             members: number;
-            /** @description What lies outside the E-model's range, each in a few words: `r` and `mos` are extrapolated unless this is empty. */
+            /** @description Parameters outside the E-model's range, each in a few words; `r` and `mos` are extrapolated unless this is empty. */
             outside_e_model: string[];
             /** @description Whether percentiles are exact; otherwise they are within 0.1 %. */
             percentiles_exact: boolean;
-            /** @description Its sinks, if there are several; those that fare worst first. */
+            /** @description Its sinks, if there are several, the worst first. */
             sinks: components["schemas"]["ReportSink"][];
             /** @description Its transport. */
             transport: string;
         };
-        /** @description A file with what the listeners of a flow heard. */
+        /** @description A file with the audio that the listener of a flow heard. */
         ReportHeard: {
             /**
              * Format: double
-             * @description Share of the audio that is made up, since it did not arrive in time.
+             * @description Share of the audio that is concealment, because it did not arrive in time.
              */
             concealed: number;
             /** @description The file. */
@@ -2284,7 +2284,7 @@ export interface components {
             }[];
             /** @description Its name, with the direction. */
             link: string;
-            /** @description Packets marked as having met congestion, by cause, for each repetition. */
+            /** @description Packets marked "congestion experienced", by cause, for each repetition. */
             marked: {
                 [key: string]: number;
             }[];
@@ -2298,7 +2298,7 @@ export interface components {
         };
         /** @description A medium in a report. */
         ReportMedium: {
-            /** @description Its figures by name, in base units; null where there was nothing to measure. */
+            /** @description Its figures by name, in base units; null if there was nothing to measure. */
             figures: {
                 [key: string]: null | components["schemas"]["Estimate"];
             };
@@ -2307,7 +2307,7 @@ export interface components {
             /** @description One of its stations; null for the medium as a whole. */
             station: string | null;
         };
-        /** @description One of the flows that a flow is made as for several hosts. */
+        /** @description One of the flows to which a flow expands for several hosts. */
         ReportPart: {
             /** @description Its figures by name. */
             figures: {
@@ -2334,7 +2334,7 @@ export interface components {
         ReportRun: components["schemas"]["RunSummary"] & {
             /** @description Its result in a sentence. */
             headline: string;
-            /** @description Settings that limited its flows, with the values that would not: a sentence each. */
+            /** @description Settings that limited its flows, with values that would not, one sentence each. */
             hints: string[];
             outcome: components["schemas"]["LimitOutcome"] | null;
         };
@@ -2371,18 +2371,18 @@ export interface components {
         };
         /** @description A run with its results. */
         Run: {
-            /** @description What was swept. */
+            /** @description The swept keys. */
             axes: components["schemas"]["Axis"][];
             /**
              * Format: int64
-             * @description The run of the same experiment on another backend that stands beside it in `figures`.
+             * @description The run of the same experiment on another backend that is included in `figures`.
              */
             counterpart: number | null;
             /** @description Every figure of every point, over repetitions. */
             figures: components["schemas"]["Report"];
-            /** @description What it is. */
+            /** @description Its meaning. */
             info: components["schemas"]["RunInfo"];
-            /** @description What counts as good enough. */
+            /** @description The limits. */
             limits: components["schemas"]["Limit"][];
             /** @description Every point, also those without a repetition yet. */
             points: components["schemas"]["RunPoint"][];
@@ -2407,7 +2407,7 @@ export interface components {
             run: number;
             /**
              * Format: int32
-             * @description The index of the point that fares worst; null if nothing was measured.
+             * @description The index of the worst point; null if nothing was measured.
              */
             worst: number | null;
         };
@@ -2420,7 +2420,7 @@ export interface components {
             next: number | null;
             /** @description The newest first. */
             runs: components["schemas"]["RunInfo"][];
-            /** @description How many there are that fit, on this page and others. */
+            /** @description Number of matching runs on all pages. */
             total: number;
         };
         /** @description A point of a run. */
@@ -2432,7 +2432,7 @@ export interface components {
              * @description Counted from 0.
              */
             index: number;
-            /** @description What was measured. */
+            /** @description The measurements. */
             repetitions: components["schemas"]["RunRepetition"][];
             /** @description The chosen values as written. */
             values: string[];
@@ -2448,18 +2448,18 @@ export interface components {
             index: number;
             /** @description Whether it was interrupted. */
             partial: boolean;
-            /** @description Whether it has a summary: not if its process was killed. */
+            /** @description Whether it has a summary; false if its process was killed. */
             summarised: boolean;
             /** @description Its flows with a trace on this host. */
             traces: components["schemas"]["TraceName"][];
         };
-        /** @description A run was begun. */
+        /** @description A run was started. */
         RunStarted: {
             /** @description The job that executes it. */
             job: string;
             /**
              * Format: int64
-             * @description The run's number; missing while others are in front of it.
+             * @description The run's number; missing while it waits for others.
              */
             run?: number | null;
         };
@@ -2483,7 +2483,7 @@ export interface components {
              * @description Its number in this store, from 1.
              */
             id: number;
-            /** @description 32 hexadecimal digits that no other run of any store has. */
+            /** @description A unique key of 32 hexadecimal digits. */
             key: string;
             /** @description The machine: kernel, processor, number of cores, host name. */
             machine: string;
@@ -2526,24 +2526,24 @@ export interface components {
             version: string;
         };
         /**
-         * @description What an experiment file has several of, by name.
+         * @description A kind of object that an experiment file has by name.
          * @enum {string}
          */
         Section: "hosts" | "link" | "flow" | "bundle";
         /** @description A backend on this server. */
         ServerBackend: {
-            /** @description Which. */
+            /** @description The backend. */
             backend: components["schemas"]["Backend"];
-            /** @description Why it cannot be used here; null if it can. */
+            /** @description The reason why it cannot be used here; null if it can. */
             unavailable?: string | null;
         };
         /** @description The server. */
         ServerInfo: {
             /** @description Whether clients have to log in. */
             authenticated: boolean;
-            /** @description Every backend, with why it is missing. */
+            /** @description Every backend, with the reason if it is not available. */
             availability: components["schemas"]["ServerBackend"][];
-            /** @description Where it can run experiments. */
+            /** @description The backends on which it can run experiments. */
             backends: components["schemas"]["Backend"][];
             /** @description The machine: kernel, processor, number of cores, host name. */
             machine: string;
@@ -2552,7 +2552,7 @@ export interface components {
             /** @description The version of Trunkline. */
             version: string;
         };
-        /** @description How many hosts a medium connects. */
+        /** @description Number of hosts that a medium connects. */
         Stations: {
             /**
              * Format: int32
@@ -2572,25 +2572,25 @@ export interface components {
         Status: "running" | "complete" | "partial";
         /** @description A study with its tables. */
         Study: {
-            /** @description Its experiment files and what they name, for `/files/`. */
+            /** @description Its experiment files and the files that they name, for `/files/`. */
             files: string[];
-            /** @description What the simulation is to reach, and whether it does, if ours is kept. */
+            /** @description The goals of the simulation, and whether they are met, if our values are stored. */
             goals: components["schemas"]["PaperGoal"][];
             /** @description The job that repeats it now. */
             job?: string | null;
-            /** @description What it is. */
+            /** @description Its meaning. */
             paper: components["schemas"]["Paper"];
-            /** @description Its tables: published, and as we find them if that is kept. */
+            /** @description Its tables: the published values, and ours if they are stored. */
             tables: components["schemas"]["PaperTable"][];
         };
         /**
-         * @description Where tables of a study are had that can be measured.
+         * @description The backend of a study's tables that can also be measured.
          * @enum {string}
          */
         StudyBackend: "sim" | "wire";
-        /** @description What repeating a study found. */
+        /** @description The result of repeating a study. */
         StudyResult: {
-            /** @description What was to be reached. */
+            /** @description The goals. */
             goals: components["schemas"]["PaperGoal"][];
             /** @description The study's name. */
             paper: string;
@@ -2606,7 +2606,7 @@ export interface components {
         };
         /** @description A trace. */
         TraceName: {
-            /** @description Of which flow. */
+            /** @description The flow. */
             flow: string;
         };
         /**
@@ -2614,7 +2614,7 @@ export interface components {
          * @enum {string}
          */
         Use: "rehearsal" | "recording" | "telephony";
-        /** @description Event `warning`: something that the user should know and that does not end the job. */
+        /** @description Event `warning`: a message for the user that does not end the job. */
         Warning: {
             /** @description A sentence. */
             message: string;
@@ -2648,7 +2648,7 @@ export interface operations {
                     "application/json": components["schemas"]["Agent"][];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2680,7 +2680,7 @@ export interface operations {
                     "application/json": components["schemas"]["Agent"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2709,7 +2709,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2741,7 +2741,7 @@ export interface operations {
                     "application/json": components["schemas"]["Checked"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2774,7 +2774,7 @@ export interface operations {
                     "application/json": components["schemas"]["Comparison"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2802,7 +2802,7 @@ export interface operations {
                     "application/json": components["schemas"]["Definition"][];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2834,7 +2834,7 @@ export interface operations {
                     "application/json": components["schemas"]["Drawn"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2866,7 +2866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Edited"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2897,7 +2897,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2925,7 +2925,7 @@ export interface operations {
                     "application/json": components["schemas"]["Example"][];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2953,7 +2953,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"][];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2984,7 +2984,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3015,7 +3015,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobResult"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3046,7 +3046,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3076,7 +3076,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3102,7 +3102,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3130,7 +3130,7 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3158,7 +3158,7 @@ export interface operations {
                     "application/json": components["schemas"]["Paper"][];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3189,7 +3189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Study"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3224,7 +3224,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobStarted"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3258,7 +3258,7 @@ export interface operations {
                     "image/png": string;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3291,7 +3291,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3323,7 +3323,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobStarted"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3355,7 +3355,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobStarted"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3400,7 +3400,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunList"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3432,7 +3432,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunStarted"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3450,7 +3450,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description What `export` gives */
+        /** @description An archive from `export` */
         requestBody: {
             content: {
                 "application/x-tar": string;
@@ -3465,7 +3465,7 @@ export interface operations {
                     "application/json": components["schemas"]["Imported"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3496,7 +3496,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3525,7 +3525,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3560,7 +3560,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3591,7 +3591,7 @@ export interface operations {
                     "application/x-tar": string;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3622,7 +3622,7 @@ export interface operations {
                     "application/json": components["schemas"]["FigureName"][];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3656,7 +3656,7 @@ export interface operations {
                     "image/png": string;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3689,7 +3689,7 @@ export interface operations {
                     "audio/wav": string;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3720,7 +3720,7 @@ export interface operations {
                     "application/json": components["schemas"]["Report"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3760,7 +3760,7 @@ export interface operations {
                     "application/json": components["schemas"]["Cdf"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3806,7 +3806,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3843,7 +3843,7 @@ export interface operations {
                     "application/vnd.apache.parquet": string;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3874,7 +3874,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3905,7 +3905,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobStarted"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3934,7 +3934,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3965,7 +3965,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3983,7 +3983,7 @@ export interface operations {
             path: {
                 /** @description The run's number */
                 id: number;
-                /** @description A mark of it */
+                /** @description One of its tags */
                 tag: string;
             };
             cookie?: never;
@@ -3996,7 +3996,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4024,7 +4024,7 @@ export interface operations {
                     "application/json": components["schemas"]["FormSchema"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4052,7 +4052,7 @@ export interface operations {
                     "application/json": components["schemas"]["ServerInfo"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;

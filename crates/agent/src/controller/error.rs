@@ -34,7 +34,7 @@ pub enum FleetError {
     Control {
         /// The host in the experiment.
         host: String,
-        /// What went wrong.
+        /// The error.
         error: PeerError,
     },
     /// An agent does not do what it is asked for; the reason is a sentence.

@@ -38,7 +38,7 @@ pub struct PartKey {
 /// A repetition of which agents keep parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Which.
+    /// The backend.
     pub at: PartKey,
     /// How many parts of it there are.
     pub parts: usize,

@@ -228,12 +228,12 @@ impl PartSpool {
         state.extent()
     }
 
-    /// How far it is.
+    /// Its progress.
     pub fn extent(&self) -> Extent {
         self.state().extent()
     }
 
-    /// The first chunk that is still kept.
+    /// The first chunk that is still stored.
     pub fn kept_from(&self) -> u64 {
         self.state().index.kept_from()
     }

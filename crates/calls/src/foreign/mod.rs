@@ -39,7 +39,7 @@ pub enum ForeignError {
     Name {
         /// What was given.
         name: String,
-        /// What is wrong with it.
+        /// Its problems.
         reason: String,
     },
     /// A socket cannot be set up.

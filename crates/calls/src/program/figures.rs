@@ -49,12 +49,11 @@ pub struct Counts {
     pub sent: u64,
     /// Packets received.
     pub received: u64,
-    /// Blocks expected; of those that travel in parts each part counts, and of reflected ones each
-    /// channel.
+    /// Blocks expected; each part of a divided block counts, and each channel of a reflected one.
     pub expected: u64,
-    /// Of these, those that neither arrived nor came back from redundancy.
+    /// Expected blocks that neither arrived nor were restored from redundancy.
     pub lost: u64,
-    /// Of those that arrived, those that were too late to be played.
+    /// Blocks that arrived too late to be played.
     pub late: u64,
     /// Blocks that were concealed, because they were lost or late.
     pub concealed: u64,
@@ -64,7 +63,7 @@ pub struct Counts {
     pub reordered: u64,
     /// Packets that arrived again.
     pub duplicate: u64,
-    /// Packets that the transport did not take within the send timeout.
+    /// Packets that the transport did not accept within the send timeout.
     pub timed_out: u64,
     /// Packets that were not sent because the send queue was full.
     pub refused: u64,

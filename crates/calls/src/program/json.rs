@@ -17,12 +17,12 @@ pub struct SessionFigures {
     pub elapsed: f64,
     /// The latency of each stage.
     pub stages: SessionStages,
-    /// Round trips by a reflector, from handing over to arrival; null without a reflector.
+    /// Round trips by a reflector, from passing a packet to the transport to its return; null without a reflector.
     #[schema(required = true)]
     pub round_trip: Option<SessionRoundTrip>,
     /// Delays within the program itself.
     pub added: AddedDelays,
-    /// Share of what was expected that did not come; null if nothing was expected.
+    /// Share of the expected blocks that did not arrive; null if nothing was expected.
     #[schema(required = true)]
     pub loss: Option<f64>,
     /// Counts.
@@ -33,7 +33,7 @@ pub struct SessionFigures {
     pub drift_ppm: Option<f64>,
 }
 
-/// The latency of each stage on the average of a session, in seconds.
+/// The mean latency of each stage of a session, in seconds.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct SessionStages {
     /// The capturing device's block, in seconds.
@@ -42,10 +42,10 @@ pub struct SessionStages {
     pub block: f64,
     /// Filling a packet, in seconds.
     pub packet: f64,
-    /// The network, there and back if `network_returns`; in seconds, null if it is not known.
+    /// The network, round trip if `network_returns`; in seconds, null if it is not known.
     #[schema(required = true)]
     pub network: Option<f64>,
-    /// Whether `network` is there and back.
+    /// Whether `network` is a round trip.
     pub network_returns: bool,
     /// Bound on the error of `network` from the offset of two hosts' clocks; in seconds, null if it is not known.
     #[schema(required = true)]
@@ -73,10 +73,10 @@ pub struct SessionRoundTrip {
 /// Delays within the program itself.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct AddedDelays {
-    /// From the callback that captures to the socket; null if nothing was captured.
+    /// From the capture callback to the socket; null if nothing was captured.
     #[schema(required = true)]
     pub capture: Option<DelayFigures>,
-    /// From the socket to the callback that plays; null if nothing was played.
+    /// From the socket to the playback callback; null if nothing was played.
     #[schema(required = true)]
     pub playback: Option<DelayFigures>,
 }

@@ -48,7 +48,7 @@ pub struct SendOptions {
     pub protection: Protection,
     /// How blocks become packets.
     pub packing: Packing,
-    /// What carries the packets.
+    /// The medium that carries the packets.
     pub transport: TransportChoice,
     /// Options of the sockets.
     pub settings: Settings,

@@ -12,11 +12,12 @@ use utoipa::ToSchema;
 /// The failure of a command.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorOutput {
-    /// The exit code: 1 for the environment, 2 for bad input; of `trunkline wire` 126 or 127 if the program cannot be started.
+    /// The exit code: 1 for the environment, 2 for bad input; for `trunkline wire`, 126 or 127 if the program cannot
+    /// be started.
     pub code: u8,
-    /// The sentence that stands on standard error; of several problems, a line or more for each.
+    /// The message on standard error; for several problems, one or more lines for each.
     pub message: String,
-    /// Problems with a place, in the order of the file; empty if the failure has none.
+    /// Problems with their places, in the order of the file; empty if there are none.
     pub problems: Vec<ErrorProblem>,
 }
 
@@ -27,12 +28,12 @@ pub struct WarningsOutput {
     pub warnings: Vec<ErrorProblem>,
 }
 
-/// One thing that is wrong with a file or a setting, or a warning.
+/// A problem of a file or a setting, or a warning.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct ErrorProblem {
-    /// The mistake, what was expected and what to do.
+    /// The problem, the expected value and the remedy.
     pub message: String,
-    /// The file, as it was named; null for a setting, and for a warning that is about no file.
+    /// The file, as it was named; null for a setting, and for a warning that does not concern a file.
     #[schema(required = true)]
     pub file: Option<String>,
     /// The setting on the command line, `--set link.trunk.rate=5 parsecs`; null for a file.
@@ -75,7 +76,8 @@ pub struct CheckOutput {
     pub points: usize,
     /// Repetitions of each point.
     pub repetitions: u32,
-    /// Length of all repetitions of all points, one after the other, in seconds; at most, if they end with a flow.
+    /// Length of all repetitions of all points, one after the other, in seconds; the maximum, if they end with a
+    /// flow.
     pub length_s: f64,
     /// The backends that can run it.
     pub backends: Vec<Backend>,
@@ -123,7 +125,7 @@ pub struct RunTagsOutput {
     pub tags: Vec<String>,
 }
 
-/// Two runs beside each other.
+/// Two runs, compared.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ComparisonOutput {
     /// The comparison.
@@ -151,9 +153,9 @@ pub struct ImportOutput {
 pub struct ImportedRun {
     /// The archive's path.
     pub archive: String,
-    /// The run's number here.
+    /// The run's number in this store.
     pub run: u64,
-    /// Whether it was not here before.
+    /// Whether it is new in this store.
     pub new: bool,
 }
 
@@ -162,7 +164,7 @@ pub struct ImportedRun {
 pub struct RemovedOutput {
     /// Their numbers.
     pub removed: Vec<u64>,
-    /// Whether nothing was removed: they are those that would be.
+    /// Whether this was a dry run: the listed runs would be removed.
     pub dry_run: bool,
 }
 
@@ -182,20 +184,20 @@ pub struct SessionOutput {
 /// A received recording compared with the one that was sent.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ListenOutput {
-    /// The path of the recording that was sent.
+    /// The path of the sent recording.
     pub sent: String,
-    /// The path of the one that was received.
+    /// The path of the received recording.
     pub received: String,
     /// Every channel of the sent recording.
     pub channels: Vec<ListenChannel>,
 }
 
-/// A place at which the delay jumps: something was inserted, or left out.
+/// A place at which the delay jumps, because audio was inserted or left out.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ListenJump {
-    /// Place in the sent recording, in seconds: what was inserted stands before this place, what was left out begins there.
+    /// Place in the sent recording, in seconds: inserted audio comes before this place, omitted audio begins there.
     pub at_s: f64,
-    /// Length of what was inserted, in seconds; negative for what was left out.
+    /// Length of the inserted audio, in seconds; negative for omitted audio.
     pub by_s: f64,
 }
 
@@ -210,8 +212,8 @@ pub struct ListenChannel {
     pub identical: bool,
     /// The length that was compared, in seconds.
     pub compared_s: f64,
-    /// Length of the silence at the end of the received audio, in seconds, where the sent audio goes on: the sender had ended, or
-    /// the end was lost. It is not compared.
+    /// Length of the silence at the end of the received audio, in seconds, while the sent audio continues: the sender
+    /// had ended, or the end was lost. It is not compared.
     pub silent_end_s: f64,
     /// Delay of the received audio, in seconds; negative if it is earlier.
     pub delay_s: f64,
@@ -222,13 +224,13 @@ pub struct ListenChannel {
     /// Bound of the error of `drift_ppm`, in parts per million, as `delay_error_s`; null if the recording is too short to estimate it.
     #[schema(required = true)]
     pub drift_error_ppm: Option<f64>,
-    /// The most that a part of the recording deviates from `delay_s` and `drift_ppm`, in seconds.
+    /// Largest deviation of any part of the recording from `delay_s` and `drift_ppm`, in seconds.
     pub wander_s: f64,
     /// Number of jumps of the delay.
     pub jumps: u32,
     /// Length of these jumps together, in seconds.
     pub jump_time_s: f64,
-    /// Each of these jumps, in their order.
+    /// Each of these jumps, in order.
     pub each_jump: Vec<ListenJump>,
     /// The reason why delay and drift are not certain; null if they are.
     #[schema(required = true)]
@@ -262,8 +264,8 @@ pub struct ListenChannel {
 /// The reason why a delay is not certain.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ListenDoubt {
-    /// `periodic`: another delay fits nearly as well; `faint`: less than half of what was received resembles what was sent;
-    /// `unrelated`: nothing in the channel does.
+    /// `periodic`: another delay fits nearly as well; `faint`: less than half of the received audio resembles the
+    /// sent audio; `unrelated`: nothing in the channel does.
     pub kind: &'static str,
     /// Difference of the other delay, in seconds, if another fits; the delay is known only up to multiples of it.
     #[schema(required = true)]
@@ -289,13 +291,13 @@ pub struct WireOutput {
     pub name: String,
     /// The experiment file.
     pub file: String,
-    /// The number of the process that drives it.
+    /// The number of the process that runs it.
     pub process: u32,
-    /// Whether that process lives.
+    /// Whether that process is alive.
     pub running: bool,
     /// The path of its control socket.
     pub socket: String,
-    /// Counters of its links; null if it does not answer.
+    /// Counters of its links; null if it does not respond.
     #[schema(required = true)]
     pub counters: Option<trunkline_wire::control::WireSnapshot>,
     /// Its hosts.
@@ -350,18 +352,18 @@ pub struct WiresRemovedOutput {
     pub removed: Vec<String>,
 }
 
-/// The server that this command is.
+/// The server that this command started.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ServerOutput {
     /// Its address for browsers.
     pub url: String,
-    /// On a loopback address: a link that logs a browser in, once, within ten minutes. Null on other addresses and with
-    /// `--no-login`.
+    /// On a loopback address: a login link for a browser, valid once, for ten minutes. Null on other addresses and
+    /// with `--no-login`.
     #[schema(required = true)]
     pub link: Option<String>,
 }
 
-/// A link that logs a browser in, once.
+/// A login link for a browser, valid once.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LoginLinkOutput {
     /// The link.
@@ -380,7 +382,7 @@ pub struct TokenOutput {
 /// The tokens of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TokensOutput {
-    /// All that are valid.
+    /// All valid tokens.
     pub tokens: Vec<Token>,
 }
 
@@ -395,7 +397,7 @@ pub struct PairingOutput {
     pub key: String,
 }
 
-/// Measurements that this host's agent keeps for controllers, or has kept until it deleted them.
+/// Measurements that this host's agent keeps for controllers, or kept until they were deleted.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AgentKeptOutput {
     /// The parts, none of which is running.
@@ -439,6 +441,6 @@ pub struct AgentStatusOutput {
     pub address: String,
     /// The agent's host, and the limits that its owner has set.
     pub facts: Facts,
-    /// Its work at the moment.
+    /// Its current work.
     pub status: Status,
 }

@@ -52,7 +52,7 @@ pub(crate) fn place(text: &str, path: &[&str], written: &str) -> Range<usize> {
 /// One change to an experiment file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Edit {
-    /// Gives a key a value; makes the tables on the way there. A table as a value replaces what stood in it.
+    /// Sets a key; creates the tables of its path if necessary. A table as value replaces the whole table.
     Set {
         /// The way to the key: `["flow", "voice", "source", "samples"]`; of a swept key or a limit
         /// `["sweep", "flow.voice.count"]`.
@@ -60,36 +60,36 @@ pub enum Edit {
         /// The value, as JSON writes TOML's.
         value: Value,
     },
-    /// Takes a key or a table away; of a host, link, flow or bundle also what names it and means nothing without it.
+    /// Removes a key or a table; for a host, link, flow or bundle, also everything that has no meaning without it.
     Remove {
-        /// The way there.
+        /// Its path.
         path: Vec<String>,
     },
-    /// Gives a host, link, flow or bundle another name, wherever the file names it.
+    /// Renames a host, link, flow or bundle, wherever the file names it.
     Rename {
-        /// What it is.
+        /// Its meaning.
         section: Section,
         /// Its name.
         from: String,
         /// Its new name.
         to: String,
     },
-    /// Adds a host, link, flow or bundle. What it must have and is not given gets a usual value.
+    /// Adds a host, link, flow or bundle. Required keys that are missing get usual values.
     Add {
         /// What to add.
         section: Section,
-        /// Its name; a free one is chosen without.
+        /// Its name; if missing, an unused one is chosen.
         name: Option<String>,
         /// Its keys.
         values: Tree,
     },
-    /// Says where a host stands in the drawing.
+    /// Sets the position of a host in the drawing.
     Place {
         /// Its name.
         host: String,
-        /// To the right, in pixels of a drawing that is not scaled.
+        /// Distance to the right, in pixels of the unscaled drawing.
         x: f64,
-        /// Downwards.
+        /// Distance downwards, in the same pixels.
         y: f64,
     },
 }
@@ -107,7 +107,7 @@ impl Edit {
     }
 }
 
-/// What an experiment file has several of, by name.
+/// A kind of object that an experiment file has by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// `[hosts]`
@@ -170,9 +170,9 @@ pub enum EditError {
     /// A name is in use.
     #[error("a {noun} `{name}` already exists; choose another name")]
     Taken {
-        /// Of what.
+        /// The object that has it.
         noun: &'static str,
-        /// Which.
+        /// The backend.
         name: String,
     },
     /// A name that no host, link, flow or bundle can have.

@@ -91,7 +91,7 @@ pub struct OneOf {
 pub struct Alternative {
     /// Its `kind`.
     pub name: &'static str,
-    /// Other words for it.
+    /// Its aliases.
     pub aliases: &'static [&'static str],
     /// Its documentation.
     pub doc: &'static str,

@@ -24,7 +24,7 @@ pub struct Tokens {
     folder: PathBuf,
 }
 
-/// For whom a token is.
+/// The holder of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenKind {
@@ -43,7 +43,7 @@ pub struct Token {
     pub name: String,
     /// Its holder.
     pub kind: TokenKind,
-    /// The time of its making, in UTC.
+    /// The time of its creation, in UTC.
     pub made: Timestamp,
     /// End of its validity, in UTC; null if it is valid until it is revoked.
     #[schema(required = true)]

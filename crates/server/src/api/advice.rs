@@ -6,7 +6,7 @@ pub use trunkline_advisor::output::{
 };
 use utoipa::ToSchema;
 
-/// What to measure.
+/// A measurement of a connection.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewProbe {
@@ -15,13 +15,13 @@ pub struct NewProbe {
     /// Its port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// How long it may take, in seconds.
+    /// The time budget, in seconds.
     #[schema(minimum = 1, maximum = 3600)]
     pub budget_s: f64,
-    /// For what; all of them if missing.
+    /// The uses to advise on; all if missing.
     #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Use>,
-    /// How many audio channels.
+    /// Number of audio channels.
     #[schema(minimum = 1, maximum = 1024)]
     pub channels: u16,
     /// Samples per second.
@@ -35,7 +35,7 @@ pub struct AdviceResult {
     /// The advice: as `trunkline probe --json` prints it.
     #[serde(flatten)]
     pub advice: Advice,
-    /// An experiment file of what is recommended; null if nothing is.
+    /// An experiment file for the recommendation; null if there is none.
     #[schema(required = true)]
     pub experiment: Option<String>,
 }

@@ -9,23 +9,23 @@ use utoipa::ToSchema;
 pub struct Agent {
     /// Its name.
     pub name: String,
-    /// Where it is: `host:port`.
+    /// Its address: `host:port`.
     pub address: Option<String>,
     /// The fingerprint of its key.
     pub fingerprint: String,
-    /// Since when.
+    /// The time of enrolment.
     pub enrolled: jiff::Timestamp,
-    /// Whether it answers now; missing if it was not asked.
+    /// Whether it replies now; missing if it was not queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reachable: Option<bool>,
-    /// Why it does not answer.
+    /// The reason why it does not reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
-    /// What it says of itself, if it answers.
+    /// Its own status, if it replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub status: Option<Value>,
-    /// What kind of host it is on, and what its owner allows, if it answers.
+    /// Its host, and the limits that its owner has set, if it replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub facts: Option<Value>,
@@ -35,7 +35,7 @@ pub struct Agent {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAgent {
-    /// Where it is: `host:port`.
+    /// Its address: `host:port`.
     pub address: String,
     /// The one-time code that `trunkline agent pair` printed there.
     pub code: String,

@@ -11,23 +11,23 @@ pub struct Text {
     pub text: String,
 }
 
-/// Something wrong with an experiment file, and where.
+/// A problem of an experiment file, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// One sentence: what is wrong, and what was expected.
+    /// One sentence: the problem, and the expected value.
     pub message: String,
     /// The line, from 1.
     pub line: usize,
-    /// The character in it, from 1.
+    /// The column, in characters from 1.
     pub column: usize,
-    /// The line where it ends.
+    /// The line of its end.
     pub end_line: usize,
-    /// The character behind the last.
+    /// The column after its last character.
     pub end_column: usize,
-    /// The file that the experiment file names and that this is about; missing for the experiment file itself.
+    /// The named file that has the problem; missing for the experiment file itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The swept values with which it is wrong, if not with all.
+    /// The swept values at which the problem occurs, if not at all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<String>,
 }
@@ -35,38 +35,38 @@ pub struct Problem {
 /// Whether an experiment file can be run.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Checked {
-    /// What is wrong; empty if nothing is.
+    /// Its problems; empty if it is valid.
     pub problems: Vec<Problem>,
-    /// What it would do, if nothing is wrong.
+    /// A summary of the experiment, if it is valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<ExperimentSummary>,
-    /// Where it can run, if nothing is wrong.
+    /// The backends that can run it, if it is valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backends: Option<BackendReasons>,
 }
 
-/// What an experiment file would do.
+/// A summary of an experiment file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExperimentSummary {
     /// Its name.
     pub name: String,
-    /// How many combinations of swept values.
+    /// Number of combinations of swept values.
     pub points: usize,
-    /// How often each is measured.
+    /// Number of repetitions of each point.
     pub repetitions: u32,
-    /// How long all repetitions of all points last one after the other, in seconds.
+    /// Length of all repetitions of all points, one after the other, in seconds.
     pub duration_s: f64,
-    /// Whether they may end earlier.
+    /// Whether repetitions may end earlier.
     pub ends_early: bool,
-    /// How many hosts.
+    /// Number of hosts.
     pub hosts: usize,
-    /// How many links.
+    /// Number of links.
     pub links: usize,
-    /// How many flows.
+    /// Number of flows.
     pub flows: usize,
 }
 
-/// For each backend why the file cannot run on it; null where it can.
+/// For each backend, the reason why the file cannot run on it; null if it can.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackendReasons {
     /// In virtual time.

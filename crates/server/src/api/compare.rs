@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::{FigureQuantity, RunSummary};
 
-/// Two runs beside each other.
+/// Two runs, compared.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Comparison {
     /// The first.
@@ -14,11 +14,11 @@ pub struct Comparison {
     pub with: RunSummary,
     /// Whether both ran the same experiment file.
     pub same_experiment: bool,
-    /// A row per point, flow and figure that both have.
+    /// A row for each point, flow and figure that both have.
     pub rows: Vec<ComparisonRow>,
     /// Points that only one of them has.
     pub unmatched: Vec<String>,
-    /// What the figures mean.
+    /// The definitions of the figures.
     pub definitions: Vec<Definition>,
 }
 
@@ -45,18 +45,18 @@ pub struct ComparisonRow {
     pub a: CompareEstimate,
     /// In the second.
     pub b: CompareEstimate,
-    /// The mean of the second without that of the first.
+    /// The mean of the second minus that of the first.
     pub difference: f64,
-    /// The same as a share of the first; null if that is zero.
+    /// The difference as a share of the first; null if that is zero.
     #[schema(required = true)]
     pub relative: Option<f64>,
     /// Half the width of the difference's 95 % confidence interval (Welch's t-interval); null unless both were repeated.
     #[schema(required = true)]
     pub confidence: Option<f64>,
-    /// Whether it is more than chance; null if a run without repetitions cannot tell.
+    /// Whether it is significant; null if a run has no repetitions.
     #[schema(required = true)]
     pub significant: Option<bool>,
-    /// Whether it is one of the most telling figures.
+    /// Whether it is one of the main figures.
     pub telling: bool,
 }
 
@@ -68,19 +68,19 @@ pub struct CompareEstimate {
     /// Half the width of its 95 % confidence interval; null for a single repetition.
     #[schema(required = true)]
     pub ci: Option<f64>,
-    /// Over how many repetitions.
+    /// Number of repetitions.
     pub repetitions: usize,
 }
 
-/// What a figure means.
+/// The meaning of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Definition {
     /// The figure's name in files and addresses; missing for words that explain others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// For people.
+    /// The text for people.
     pub title: String,
-    /// What it means.
+    /// Its meaning.
     pub text: String,
     /// Standard or paper; empty if the text says it all.
     pub source: String,

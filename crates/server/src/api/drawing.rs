@@ -6,23 +6,23 @@ use utoipa::ToSchema;
 
 use super::Problem;
 
-/// An experiment file as a drawing, with what is wrong with it.
+/// The drawing of an experiment file, with its problems.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Drawn {
-    /// How it looks; missing if it is not TOML.
+    /// The drawing; missing if the text is not TOML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawing: Option<Drawing>,
-    /// What is wrong with it.
+    /// Its problems.
     pub problems: Vec<Problem>,
 }
 
-/// Changes of an experiment file.
+/// Changes to an experiment file.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Edits {
-    /// The file before.
+    /// The text of the file before the changes.
     pub text: String,
-    /// What to change, one after the other.
+    /// The changes, in order.
     pub edits: Vec<Edit>,
 }
 
@@ -31,19 +31,19 @@ pub struct Edits {
 pub struct Edited {
     /// The file; its comments and its layout are kept.
     pub text: String,
-    /// What is wrong with it now.
+    /// Its problems now.
     pub problems: Vec<Problem>,
-    /// How it looks; missing if it is not TOML.
+    /// The drawing; missing if the text is not TOML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawing: Option<Drawing>,
 }
 
-/// An experiment file to begin with.
+/// An example experiment file.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Example {
     /// For addresses: `voice-beside-bulk`.
     pub name: String,
-    /// For people.
+    /// The text for people.
     pub title: String,
     /// The file.
     pub text: String,

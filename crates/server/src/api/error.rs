@@ -11,27 +11,27 @@ use utoipa::ToSchema;
 
 use super::Problem;
 
-/// Every answer that is no success.
+/// The body of every error response.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
-    /// What went wrong.
+    /// The error.
     pub error: ErrorInfo,
 }
 
-/// What went wrong.
+/// The error.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ErrorInfo {
     /// One sentence for people: what, where, what was expected, what to do.
     pub message: String,
-    /// For programs.
+    /// The kind of error, for programs.
     pub kind: ErrorKind,
-    /// What is wrong with the experiment file, if that is it.
+    /// The problems of the experiment file, if the error is in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub problems: Vec<Problem>,
 }
 
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorKind {
@@ -108,7 +108,7 @@ impl ApiError {
         error
     }
 
-    /// What it says.
+    /// Its meaning.
     pub fn info(&self) -> &ErrorInfo {
         &self.info
     }

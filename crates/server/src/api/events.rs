@@ -7,10 +7,10 @@ use utoipa::ToSchema;
 
 use super::JobState;
 
-/// Event `records`: what was measured since the last one, for live charts.
+/// Event `records`: the measurements since the last one, for live charts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Records {
-    /// Counts these events from 0: a gap tells that this client was too slow for some of them.
+    /// Number of this event, from 0. A gap means that this client was too slow for some of them.
     pub seq: u64,
     /// The point, from 0.
     pub point: u32,
@@ -20,7 +20,7 @@ pub struct Records {
     pub values: Vec<String>,
     /// The flows that `flow` and `throughput` count.
     pub flows: Vec<String>,
-    /// When each message was sent, in seconds from the repetition's start.
+    /// The send time of each message, in seconds from the start of the repetition.
     pub t: Vec<f64>,
     /// Its flow: an index into `flows`.
     pub flow: Vec<u32>,
@@ -28,17 +28,17 @@ pub struct Records {
     pub channel: Vec<u32>,
     /// Its latency in seconds; null if it was lost.
     pub latency: Vec<Option<f64>>,
-    /// What each flow has received since the last event.
+    /// The data that each flow has received since the last event.
     pub throughput: Vec<FlowThroughput>,
-    /// How long queues are now.
+    /// The current lengths of the queues.
     pub queues: Vec<QueueLength>,
-    /// How many messages are shown here.
+    /// Number of messages shown here.
     pub shown: u64,
-    /// How many there were: more than `shown` if they were too many to show.
+    /// Number of messages: more than `shown` if there were too many to show.
     pub counted: u64,
 }
 
-/// What a flow has received.
+/// The data that a flow has received.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FlowThroughput {
     /// An index into `flows`.
@@ -47,22 +47,22 @@ pub struct FlowThroughput {
     pub bps: f64,
 }
 
-/// How long a queue is.
+/// The length of a queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueueLength {
-    /// In front of which link.
+    /// The link.
     pub link: String,
-    /// From which host to which: `berlin → ottawa`.
+    /// The direction: `berlin → ottawa`.
     pub direction: String,
     /// Bytes in it.
     pub bytes: u64,
     /// Packets in it.
     pub packets: u64,
-    /// When, in seconds from the repetition's start.
+    /// Time in seconds from the start of the repetition.
     pub t: f64,
 }
 
-/// Event `repetition`: a repetition was measured to its end and stored.
+/// Event `repetition`: a repetition was completed and stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RepetitionDone {
     /// The point, from 0.
@@ -74,7 +74,7 @@ pub struct RepetitionDone {
     pub figures: serde_json::Value,
 }
 
-/// Event `warning`: something that the user should know and that does not end the job.
+/// Event `warning`: a message for the user that does not end the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Warning {
     /// A sentence.
@@ -84,6 +84,6 @@ pub struct Warning {
 /// Event `end`: the job has ended, and this is the last event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct End {
-    /// How.
+    /// The outcome.
     pub state: JobState,
 }

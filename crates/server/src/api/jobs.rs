@@ -5,31 +5,31 @@ use utoipa::ToSchema;
 
 use super::{AdviceResult, PlanResult, StudyResult};
 
-/// Something that the server executes.
+/// A job of the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Job {
     /// For addresses.
     pub id: String,
-    /// What it is.
+    /// Its meaning.
     pub kind: JobKind,
-    /// For people.
+    /// The text for people.
     pub title: String,
-    /// The run that it writes, once there is one.
+    /// The run that it writes, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
-    /// How it stands.
+    /// Its state.
     pub state: JobState,
-    /// How far it is.
+    /// Its progress.
     pub progress: JobProgress,
-    /// Why it failed.
+    /// The reason for its failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The address of its result, once it has one.
+    /// The address of its result, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }
 
-/// What a job is.
+/// The kind of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobKind {
@@ -43,7 +43,7 @@ pub enum JobKind {
     Probe,
 }
 
-/// How a job stands.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobState {
@@ -68,32 +68,32 @@ impl JobState {
     }
 }
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JobProgress {
-    /// How many points it measures.
+    /// Number of points to measure.
     pub points: usize,
-    /// How many of them are measured.
+    /// Number of points already measured.
     pub points_done: usize,
-    /// How many repetitions it measures.
+    /// Number of repetitions to measure.
     pub repetitions: usize,
-    /// How many of them are measured.
+    /// Number of points already measured.
     pub repetitions_done: usize,
     /// The share that is done, from 0 to 1.
     pub fraction: f64,
-    /// How long it may still take, in seconds; missing while that is not known.
+    /// Time left, in seconds; missing while it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_s: Option<f64>,
 }
 
-/// A job was begun.
+/// A job was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobStarted {
     /// Its name for addresses.
     pub job: String,
 }
 
-/// What a job gives: by its kind.
+/// The result of a job, by its kind.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum JobResult {

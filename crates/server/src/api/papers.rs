@@ -19,26 +19,27 @@ pub struct Paper {
     pub authors: String,
     /// The year it was published.
     pub year: u16,
-    /// What of it is reproduced, in a sentence.
+    /// The part of it that is reproduced, in a sentence.
     pub reproduced: String,
     /// Its tables.
     pub tables: Vec<PaperTableName>,
     /// Its figures.
     pub figures: Vec<PaperFigure>,
-    /// What of it takes real time: measured live always, on the wire if one asks for that.
+    /// The tables that take real time: measured live always, or on the wire on request.
     pub real_time: Vec<PaperRealTime>,
 }
 
 /// Tables of a study that are measured, or can be.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PaperRealTime {
-    /// On what: `live` or `wire`.
+    /// The backend: `live` or `wire`.
     pub on: Backend,
-    /// The tables that it is for.
+    /// The tables that it measures.
     pub tables: Vec<String>,
-    /// How long it takes at most, in seconds.
+    /// Maximum duration, in seconds.
     pub length_s: f64,
-    /// How many blocks each channel of audio sends, if they are counted: with fewer it is as much shorter.
+    /// Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time in
+    /// proportion.
     #[schema(required = true)]
     pub blocks: Option<u64>,
 }
@@ -48,7 +49,7 @@ pub struct PaperRealTime {
 pub struct PaperTableName {
     /// For addresses.
     pub name: String,
-    /// What it shows.
+    /// Its description.
     pub title: String,
 }
 
@@ -57,22 +58,22 @@ pub struct PaperTableName {
 pub struct PaperFigure {
     /// For addresses: its number in the paper, or a name.
     pub name: String,
-    /// What it shows.
+    /// Its description.
     pub title: String,
-    /// Whether ours is kept: without it there is nothing to draw.
+    /// Whether our values are stored; without them there is nothing to draw.
     pub ours: bool,
 }
 
 /// A study with its tables.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Study {
-    /// What it is.
+    /// Its meaning.
     pub paper: Paper,
-    /// Its tables: published, and as we find them if that is kept.
+    /// Its tables: the published values, and ours if they are stored.
     pub tables: Vec<PaperTable>,
-    /// What the simulation is to reach, and whether it does, if ours is kept.
+    /// The goals of the simulation, and whether they are met, if our values are stored.
     pub goals: Vec<PaperGoal>,
-    /// Its experiment files and what they name, for `/files/`.
+    /// Its experiment files and the files that they name, for `/files/`.
     pub files: Vec<String>,
     /// The job that repeats it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,17 +85,17 @@ pub struct Study {
 pub struct PaperTable {
     /// For addresses.
     pub name: String,
-    /// What it shows.
+    /// Its description.
     pub title: String,
-    /// The columns that tell rows apart.
+    /// The columns that identify rows.
     pub keys: Vec<String>,
     /// The others.
     pub columns: Vec<PaperColumn>,
     /// Its rows.
     pub rows: Vec<PaperRow>,
-    /// Whether ours is kept.
+    /// Whether our values are stored.
     pub ours: bool,
-    /// How ours was had last: simulated or measured; missing if none is kept.
+    /// The backend of our latest values; missing if none are stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Backend>,
 }
@@ -104,19 +105,19 @@ pub struct PaperTable {
 pub struct PaperColumn {
     /// Its name, with the unit.
     pub name: String,
-    /// How many digits behind the point are shown.
+    /// Number of digits shown after the decimal point.
     pub decimals: usize,
 }
 
 /// A row.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PaperRow {
-    /// The cells that tell it from others: numbers or words.
+    /// The cells that identify it: numbers or words.
     #[schema(value_type = BTreeMap<String, Value>)]
     pub keys: BTreeMap<String, Value>,
     /// One for each column.
     pub cells: Vec<PaperCell>,
-    /// Why the simulation cannot follow here.
+    /// The reason why the simulation cannot reproduce this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -127,25 +128,25 @@ pub struct PaperCell {
     /// As printed; null if it was not published.
     #[schema(required = true)]
     pub published: Option<String>,
-    /// Whether the print is in doubt.
+    /// Whether the printed value is in doubt.
     pub doubtful: bool,
-    /// Ours; null if it is not kept.
+    /// Our value; null if it is not stored.
     #[schema(required = true)]
     pub ours: Option<f64>,
-    /// The relative error of ours.
+    /// The relative error of our value.
     #[schema(required = true)]
     pub error: Option<f64>,
 }
 
-/// What the simulation is to reach.
+/// A goal of the simulation.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PaperGoal {
     /// In a sentence.
     pub title: String,
-    /// Whether it is reached; null if it was not judged.
+    /// Whether it was met; null if it was not judged.
     #[schema(required = true)]
     pub met: Option<bool>,
-    /// What was found.
+    /// The finding.
     pub found: String,
 }
 
@@ -156,20 +157,21 @@ pub struct NewStudy {
     /// Only these tables; all if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables: Option<Vec<String>>,
-    /// How often each point is simulated; as the study's files say if missing.
+    /// Number of times that each point is simulated; as in the study's files if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10_000)]
     pub repetitions: Option<u32>,
-    /// Where the tables that the study has for it are had; simulated if missing. What is measured live always is so.
+    /// The backend of tables that can also be measured; `sim` if missing. Tables that are always measured live stay
+    /// so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<StudyBackend>,
-    /// How many blocks each channel of audio sends, in studies that count them; as many as in the study if missing.
+    /// Number of blocks that each channel of audio sends, in studies that count them; as in the study if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 10, maximum = 1_000_000)]
     pub blocks: Option<u64>,
 }
 
-/// Where tables of a study are had that can be measured.
+/// The backend of a study's tables that can also be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StudyBackend {
@@ -179,14 +181,14 @@ pub enum StudyBackend {
     Wire,
 }
 
-/// What repeating a study found.
+/// The result of repeating a study.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StudyResult {
     /// The study's name.
     pub paper: String,
     /// Its tables.
     pub tables: Vec<PaperTable>,
-    /// What was to be reached.
+    /// The goals.
     pub goals: Vec<PaperGoal>,
     /// Whether it was stopped before its end.
     pub stopped: bool,

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::Backend;
 
-/// What to search: exactly one of `maximise` and `minimise`.
+/// A search: exactly one of `maximise` and `minimise` is required.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPlan {
@@ -24,22 +24,22 @@ pub struct NewPlan {
     /// The smallest and the largest value to try, as written in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<(String, String)>,
-    /// How near the answer must come, as a share of the value: `1 %`.
+    /// Precision of the answer, as a share of the value: `1 %`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
-    /// How sure each verdict must be: `95 %`.
+    /// The confidence of each verdict: `95 %`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<String>,
-    /// On what it is measured.
+    /// The backend.
     pub backend: Backend,
 }
 
-/// What was found, and an experiment file with it.
+/// The result, and an experiment file for it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PlanResult {
     /// The number of the run that keeps every repetition.
     pub run: u64,
-    /// What was found: as `trunkline plan --json` prints it.
+    /// The result, as `trunkline plan --json` prints it.
     #[serde(flatten)]
     pub plan: PlanFound,
     /// The experiment file at the answer; null if no value keeps the limits.

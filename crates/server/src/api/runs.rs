@@ -22,7 +22,7 @@ pub struct RunInfo {
 pub struct RunList {
     /// The newest first.
     pub runs: Vec<RunInfo>,
-    /// How many there are that fit, on this page and others.
+    /// Number of matching runs on all pages.
     pub total: usize,
     /// `before` of the next page; null on the last.
     #[schema(required = true)]
@@ -36,27 +36,27 @@ pub struct NewRun {
     /// The experiment file.
     #[schema(max_length = 4_194_304)]
     pub text: String,
-    /// What it is called: the runs of one file belong together.
+    /// The name of the file; runs of one file belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_name: Option<String>,
-    /// On what it is executed.
+    /// The backend.
     pub backend: Backend,
-    /// What to mark the run with.
+    /// The tags of the run.
     #[serde(default)]
     #[schema(required = false)]
     pub tags: Vec<String>,
-    /// Whose audio to write as it is heard: `flow.voice.1`, or `flow.voice.1.2` for its second channel only.
+    /// The listener whose audio to write: `flow.voice.1`, or `flow.voice.1.2` for its second channel only.
     #[serde(default)]
     #[schema(required = false)]
     pub hear: Vec<String>,
 }
 
-/// A run was begun.
+/// A run was started.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunStarted {
     /// The job that executes it.
     pub job: String,
-    /// The run's number; missing while others are in front of it.
+    /// The run's number; missing while it waits for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
 }
@@ -64,17 +64,17 @@ pub struct RunStarted {
 /// A run with its results.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Run {
-    /// What it is.
+    /// Its meaning.
     pub info: RunInfo,
     /// The experiment file's text.
     pub text: String,
-    /// What was swept.
+    /// The swept keys.
     pub axes: Vec<Axis>,
-    /// What counts as good enough.
+    /// The limits.
     pub limits: Vec<Limit>,
     /// Every point, also those without a repetition yet.
     pub points: Vec<RunPoint>,
-    /// The run of the same experiment on another backend that stands beside it in `figures`.
+    /// The run of the same experiment on another backend that is included in `figures`.
     #[schema(required = true)]
     pub counterpart: Option<u64>,
     /// Every figure of every point, over repetitions.
@@ -89,7 +89,7 @@ pub struct Limit {
     pub key: String,
     /// `< 150 ms`
     pub condition: String,
-    /// With what it is compared, in base units.
+    /// The bound, in base units.
     pub bound: f64,
 }
 
@@ -102,7 +102,7 @@ pub struct RunPoint {
     pub choice: Vec<usize>,
     /// The chosen values as written.
     pub values: Vec<String>,
-    /// What was measured.
+    /// The measurements.
     pub repetitions: Vec<RunRepetition>,
 }
 
@@ -113,7 +113,7 @@ pub struct RunRepetition {
     pub index: u32,
     /// Whether it was interrupted.
     pub partial: bool,
-    /// Whether it has a summary: not if its process was killed.
+    /// Whether it has a summary; false if its process was killed.
     pub summarised: bool,
     /// Its flows with a trace on this host.
     pub traces: Vec<TraceName>,
@@ -124,7 +124,7 @@ pub struct RunRepetition {
 /// A trace.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TraceName {
-    /// Of which flow.
+    /// The flow.
     pub flow: String,
 }
 
@@ -133,16 +133,16 @@ pub struct TraceName {
 pub struct FigureName {
     /// For its address.
     pub name: String,
-    /// What it shows.
+    /// Its description.
     pub title: String,
 }
 
-/// What became of an archive.
+/// The result of importing an archive.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Imported {
-    /// The run's number here.
+    /// The run's number in this store.
     pub run: u64,
-    /// Whether it was not here before.
+    /// Whether it is new in this store.
     pub new: bool,
 }
 
@@ -155,7 +155,7 @@ pub struct Cdf {
     pub unit: String,
     /// Shares of the received messages, rising from 0 to 1.
     pub p: Vec<f64>,
-    /// The latency that so large a share does not exceed.
+    /// The latency that this share does not exceed.
     pub value: Vec<f64>,
 }
 

@@ -12,9 +12,9 @@ pub struct ServerInfo {
     pub version: String,
     /// The machine: kernel, processor, number of cores, host name.
     pub machine: String,
-    /// Where it can run experiments.
+    /// The backends on which it can run experiments.
     pub backends: Vec<Backend>,
-    /// Every backend, with why it is missing.
+    /// Every backend, with the reason if it is not available.
     pub availability: Vec<ServerBackend>,
     /// Whether clients have to log in.
     pub authenticated: bool,
@@ -25,13 +25,13 @@ pub struct ServerInfo {
 /// A backend on this server.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ServerBackend {
-    /// Which.
+    /// The backend.
     pub backend: Backend,
-    /// Why it cannot be used here; null if it can.
+    /// The reason why it cannot be used here; null if it can.
     pub unavailable: Option<String>,
 }
 
-/// Who logs in.
+/// A login.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Login {

@@ -35,7 +35,7 @@ pub(crate) async fn compare(
     .await
 }
 
-/// What the figures mean.
+/// The definitions of the figures.
 #[utoipa::path(get, path = "/definitions", tag = "runs", responses((status = 200, body = Vec<Definition>)))]
 pub(crate) async fn definitions() -> Result<Json<Vec<Definition>>, ApiError> {
     Ok(Json(meanings().map(Definition::from).collect()))

@@ -20,7 +20,7 @@ pub(crate) async fn check(
     app.blocking(move |app| Ok(Json(check::checked(&text, &app.files())))).await
 }
 
-/// How an experiment file looks.
+/// The drawing of an experiment file.
 #[utoipa::path(post, path = "/drawing", tag = "experiments", request_body = Text, responses((status = 200, body = Drawn)))]
 pub(crate) async fn drawing(
     State(app): Shared,
@@ -51,7 +51,7 @@ pub(crate) async fn edit(
     .await
 }
 
-/// Experiment files to begin with.
+/// Lists example experiment files.
 #[utoipa::path(get, path = "/examples", tag = "experiments", responses((status = 200, body = Vec<Example>)))]
 pub(crate) async fn examples(State(app): Shared) -> Result<Json<Vec<Example>>, ApiError> {
     app.blocking(move |app| Ok(Json(examples::readable(&app.files())))).await

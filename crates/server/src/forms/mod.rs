@@ -13,7 +13,7 @@ use crate::app::Shared;
 use crate::extract::Body;
 use crate::jobs::{Needs, NewJob};
 
-/// All that can be written into an experiment file.
+/// Everything that can be written into an experiment file.
 #[utoipa::path(get, path = "/schema", tag = "experiments", responses((status = 200, body = FormSchema)))]
 pub(crate) async fn schema() -> Result<Json<FormSchema>, ApiError> {
     Ok(Json(trunkline_editor::form_schema()))
@@ -32,7 +32,7 @@ pub(crate) async fn plan(
     Ok((StatusCode::CREATED, Json(JobStarted { job: job.id().to_owned() })))
 }
 
-/// Measures what the network does to audio on the way to a reflector, and says how to send it.
+/// Measures what the network does to audio on the way to a reflector, and recommends how to send it.
 #[utoipa::path(post, path = "/probe", tag = "jobs", request_body = NewProbe, responses((status = 201, body = JobStarted)))]
 pub(crate) async fn probe(
     State(app): Shared,

@@ -75,7 +75,7 @@ impl Job {
         self.new.needs
     }
 
-    /// How it stands.
+    /// Its state.
     pub(crate) fn state(&self) -> JobState {
         self.now().state
     }

@@ -22,7 +22,7 @@ pub(crate) async fn list(State(app): Shared) -> Result<Json<Vec<Paper>>, ApiErro
     app.blocking(papers).await.map(Json)
 }
 
-/// A study with its tables: as published, and as we find them if that is kept.
+/// A study with its tables: the published values, and ours if they are stored.
 #[utoipa::path(
     get, path = "/papers/{name}", tag = "studies", params(("name" = String, Path, description = "The study")),
     responses((status = 200, body = Study))
@@ -44,7 +44,8 @@ pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Resul
     .await
 }
 
-/// Repeats a study: simulated, and measured what is asked for on the wire and what always is.
+/// Repeats a study: simulates it, and measures the tables that are requested on the wire and those that are always
+/// measured.
 #[utoipa::path(
     post, path = "/papers/{name}", tag = "studies", params(("name" = String, Path, description = "The study")),
     request_body = NewStudy, responses((status = 201, body = JobStarted))
@@ -68,7 +69,7 @@ pub(crate) async fn repeat(
     Ok((StatusCode::CREATED, Json(JobStarted { job: job.id().to_owned() })))
 }
 
-/// A figure of a study, if what we found is kept: `NAME.svg` or `NAME.png`.
+/// A figure of a study, if our results are stored: `NAME.svg` or `NAME.png`.
 #[utoipa::path(
     get, path = "/papers/{name}/figures/{file}", tag = "studies",
     params(
@@ -98,7 +99,7 @@ pub(crate) async fn figure(
     Ok(([(header::CONTENT_TYPE, kind)], bytes).into_response())
 }
 
-/// A file of a study: an experiment file, or what one names.
+/// A file of a study: an experiment file, or a file that one names.
 #[utoipa::path(
     get, path = "/papers/{name}/files/{path}", tag = "studies",
     params(

@@ -39,7 +39,7 @@ pub(crate) const BASE: &str = "/api/v1";
     tags(
         (name = "experiments", description = "Experiment files: checked, drawn, changed"),
         (name = "runs", description = "Stored runs and their results"),
-        (name = "jobs", description = "What the server executes now"),
+        (name = "jobs", description = "Jobs of the server"),
         (name = "studies", description = "Published studies"),
         (name = "agents", description = "Agents on other hosts"),
         (name = "server", description = "The server itself"),
@@ -116,10 +116,8 @@ fn describe_errors(document: &mut OpenApi) {
             .filter_map(Option::as_mut);
         for operation in operations {
             let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
-            let response = ResponseBuilder::new()
-                .description("What went wrong")
-                .content("application/json", body)
-                .build();
+            let response =
+                ResponseBuilder::new().description("The error").content("application/json", body).build();
             operation.responses.responses.insert("default".to_owned(), response.into());
         }
     }

@@ -110,7 +110,7 @@ pub(crate) async fn begin(
 /// Imports a run that was exported from another store.
 #[utoipa::path(
     post, path = "/runs/import", tag = "runs",
-    request_body(content = String, content_type = "application/x-tar", description = "What `export` gives"),
+    request_body(content = String, content_type = "application/x-tar", description = "An archive from `export`"),
     responses((status = 200, body = Imported))
 )]
 pub(crate) async fn import(
@@ -200,7 +200,7 @@ pub(crate) async fn tag(
 /// Removes a tag from a run.
 #[utoipa::path(
     delete, path = "/runs/{id}/tags/{tag}", tag = "runs",
-    params(("id" = u64, Path, description = "The run's number"), ("tag" = String, Path, description = "A mark of it")),
+    params(("id" = u64, Path, description = "The run's number"), ("tag" = String, Path, description = "One of its tags")),
     responses((status = 204))
 )]
 pub(crate) async fn untag(

@@ -9,7 +9,7 @@ use trunkline_network::{DropCause, MarkCause, MediumCounters};
 
 use crate::relay::{FlowCounters, FlowDirection, LINK_DOWN, PortCounters, RelayCounters, Volume};
 
-/// Counters of all links since the wire is up.
+/// Counters of all links since the wire came up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct WireSnapshot {
     /// The wire's name.
@@ -30,7 +30,7 @@ pub struct LinkSnapshot {
     pub at_ns: u64,
     /// Whether it is up.
     pub up: bool,
-    /// Whether its relay has ended, because an interface is gone; then there is nothing else here.
+    /// Whether its relay has ended, because an interface is gone; then all else is missing.
     #[serde(default)]
     pub ended: bool,
     /// Counters of the packets that entered at each port.
@@ -49,7 +49,7 @@ pub struct DirectionSnapshot {
     pub to: Option<String>,
     /// Packets received from the host.
     pub offered: Packets,
-    /// Packets that the link delivered, duplicates too.
+    /// Packets that the link delivered, including duplicates.
     pub delivered: Packets,
     /// Packets in the queue.
     pub waiting: Packets,
@@ -57,7 +57,7 @@ pub struct DirectionSnapshot {
     pub dropped: BTreeMap<String, u64>,
     /// Packets marked "congestion experienced", by cause.
     pub marked: BTreeMap<String, u64>,
-    /// Packets lost before the link, because the relay came too late: an error of the instrument.
+    /// Packets lost before the link, because the relay was not scheduled in time: an error of the instrument.
     pub overflowed: u64,
     /// Packets for the host that its kernel did not accept.
     pub refused: u64,
@@ -79,7 +79,7 @@ pub struct Packets {
     pub bytes: u64,
 }
 
-/// Times that packets spent in a queue. Quantiles are of all since the wire is up, at most 0.8 % off.
+/// Times that packets spent in a queue. Quantiles cover the time since the wire came up and are at most 0.8 % off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Sojourn {
     /// Number of packets.
@@ -99,9 +99,9 @@ pub struct Sojourn {
 /// One flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FlowSnapshot {
-    /// Its number on the link, given to another flow after a long silence.
+    /// Its number on the link, which is reused after a long silence.
     pub flow: u32,
-    /// Its protocol and ends, `udp 198.18.0.1:5004 198.18.0.2:5004`, or `other` for what is not of IP.
+    /// Its protocol and ends, `udp 198.18.0.1:5004 198.18.0.2:5004`, or `other` for packets that are not IP.
     pub name: String,
     /// Counters from the end that sent the first packet, and back.
     pub directions: [FlowSide; 2],
