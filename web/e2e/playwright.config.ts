@@ -7,7 +7,7 @@ export default defineConfig({
   testMatch: '*.spec.ts',
   outputDir: './output/tests',
   globalSetup: './server.ts',
-  globalTimeout: 400_000,
+  globalTimeout: 900_000,
   timeout: 60_000,
   expect: { timeout: 15_000 },
   workers: 1,

@@ -91,7 +91,10 @@ export async function run(request: APIRequestContext, text: string): Promise<num
 export async function draft(page: Page, text: string, name = 'drawn.toml'): Promise<void> {
   await page.addInitScript(([text, name]) => {
     try {
-      if (!sessionStorage.getItem('drafted')) localStorage.setItem('trunkline.draft', JSON.stringify({ text, name }));
+      if (sessionStorage.getItem('drafted')) return;
+      // This window begins with it, and with no draft of its own.
+      sessionStorage.removeItem('trunkline.draft');
+      localStorage.setItem('trunkline.draft.of-a-test', JSON.stringify({ text, name, at: Date.now() }));
       sessionStorage.setItem('drafted', 'yes');
     } catch {
       // A report is shown without any storage.

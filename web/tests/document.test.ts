@@ -52,7 +52,7 @@ describe('the file that is edited', () => {
     vi.stubGlobal('fetch', server.fetch);
     vi.stubGlobal('location', { hash: '' });
     doc = new ExperimentDocument();
-    doc.restore('a\n', 'a.toml');
+    doc.restore({ text: 'a\n', name: 'a.toml' });
     await vi.runAllTimersAsync();
     live.toasts = [];
   });

@@ -216,8 +216,27 @@ describe('forms', () => {
     expect(typed(' 8 ', key({ shape: 'integer' }))).toBe(8);
     expect(typed('0.01', key({ shape: 'ratio' }))).toBe(0.01);
     expect(typed('1 %', key({ shape: 'ratio' }))).toBe('1 %');
-    expect(typed('10', key({ shape: 'duration' }))).toBe('10');
+    expect(typed('10', key({ shape: 'integer', name: 'x' }))).toBe(10);
     expect(typed('eight', key({ shape: 'integer' }))).toBe('eight');
+  });
+
+  test.each([
+    ['1.5Mbps', 'rate', undefined, '1.5 Mbit/s'],
+    ['64 kb/s', 'rate', undefined, '64 kbit/s'],
+    ['2 mbit/s', 'rate', undefined, '2 Mbit/s'],
+    ['20', 'rate', undefined, '20'],
+    ['20', 'rate', '2 Mbit/s', '20 Mbit/s'],
+    ['20', 'duration', undefined, '20 ms'],
+    ['20', 'duration', '3 s', '20 s'],
+    ['10 msec', 'duration', undefined, '10 ms'],
+    ['10MS', 'duration', undefined, '10 ms'],
+    ['160', 'bytes', undefined, '160 B'],
+    ['a while', 'duration', undefined, 'a while'],
+    ['5 parsec', 'duration', undefined, '5 parsec'],
+    ['0', 'duration', undefined, '0'],
+  ] as const)('%s as a %s is written as people mean it', (text, shape, before, written) => {
+    const units = { rate: ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s'], duration: ['ns', 'us', 'ms', 's', 'min', 'h'], bytes: ['B', 'KiB', 'MiB'] }[shape];
+    expect(typed(text, key({ shape, units }), before)).toBe(written);
   });
 
   test('what is required, common or written comes first', () => {

@@ -103,9 +103,11 @@ describe('the grid of repetitions', () => {
   test('what was being measured when all was stopped was interrupted', () => {
     const grid = new Grid(points, 2, true);
     grid.mark(0, 1, 'measuring');
-    expect(grid.end()).toBe(true);
+    expect(grid.end(false)).toBe(true);
     expect(grid.rows.map(({ cells }) => cells)).toEqual([['done', 'partial'], ['waiting', 'partial']]);
-    expect(grid.end()).toBe(false);
+    expect(grid.end(false)).toBe(false);
+    expect(grid.end(true)).toBe(true);
+    expect(grid.rows.flatMap(({ cells }) => cells).every((cell) => cell === 'done')).toBe(true);
   });
 
   test('a search measures more often than was planned', () => {

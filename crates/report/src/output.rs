@@ -146,6 +146,10 @@ pub struct ReportRun {
     pub headline: String,
     /// Settings that limited its flows, with values that would not, one sentence each.
     pub hints: Vec<String>,
+    /// Limits of the machine, its clocks and the backend that a reader of its figures has to know: a sentence each.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub cautions: Vec<String>,
     /// Whether its limits hold; null without limits.
     #[schema(required = true)]
     pub outcome: Option<LimitOutcome>,

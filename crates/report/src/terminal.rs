@@ -86,7 +86,8 @@ pub fn cautions(run: &StoredRun) -> Vec<String> {
     View::new(run, None).sides.iter().flat_map(of_side).collect()
 }
 
-fn of_side(side: &Side) -> Vec<String> {
+/// The cautions of one run.
+pub(crate) fn of_side(side: &Side) -> Vec<String> {
     let mut all = Vec::new();
     if side.info().backend == Backend::Live {
         all.push(

@@ -226,6 +226,9 @@ fn live_runs_say_that_links_were_not_applied_and_show_stalls() {
     assert!(page.contains("The links described in the file were not applied"));
     assert!(page.contains("id=\"stalls\""));
     assert!(terminal(&live, Screen::default()).contains("used as it is"));
+    let cautions = json(&live, None)["runs"][0]["cautions"].to_string();
+    assert!(cautions.contains("used as it is") && cautions.contains("stalled for up to"), "{cautions}");
+    assert_eq!(json(&fixtures::swept(Backend::Sim), None)["runs"][0]["cautions"], serde_json::json!([]));
     assert!(!html(&fixtures::swept(Backend::Sim), None).contains("were not applied"));
 }
 

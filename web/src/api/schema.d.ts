@@ -2332,6 +2332,8 @@ export interface components {
         };
         /** @description A run in a report. */
         ReportRun: components["schemas"]["RunSummary"] & {
+            /** @description Limits of the machine, its clocks and the backend that a reader of its figures has to know: a sentence each. */
+            cautions: string[];
             /** @description Its result in a sentence. */
             headline: string;
             /** @description Settings that limited its flows, with values that would not, one sentence each. */

@@ -4,6 +4,7 @@
  */
 import { aborted, api, explain } from '../api/client';
 import type { Backend, Drawing, Edit, FormSchema, Summary } from '../api/types';
+import type { Draft } from './files';
 import { announce, notify } from '../ui/live.svelte';
 import { History, type Step } from './history';
 import { placeProblems, type PlacedProblem } from './items';
@@ -34,6 +35,8 @@ export class ExperimentDocument {
   changed = $state(false);
   /** How many files have been opened: another drawing is seen as a whole. */
   opened = $state(0);
+  /** How many edits were refused: fields then show what the file has. */
+  refused = $state(0);
   /** Why the server says nothing. */
   offline = $state<string | undefined>();
 
@@ -54,22 +57,28 @@ export class ExperimentDocument {
   }
 
   /** Opens a text; what was there before can be had back with undo. */
-  open(text: string, name: string): void {
+  open(text: string, name: string, saved = text): void {
     this.name = name;
     this.opened += 1;
     this.change(text, 'opening');
-    this.saved = text;
-    this.changed = false;
+    this.saved = saved;
+    this.changed = text !== saved;
     void this.check();
   }
 
-  /** Takes a text from the last visit: the first there is, so nothing can be undone. */
-  restore(text: string, name: string): void {
+  /** Takes a draft from the last visit, with what can be undone of it. */
+  restore({ text, name, saved, history }: Draft): void {
     this.name = name;
     this.history = new History(text, name);
-    this.saved = text;
-    this.change(text, '');
+    if (history) this.history.restore(history);
+    this.saved = saved ?? text;
+    this.adopt(text);
     void this.check();
+  }
+
+  /** The file as this browser keeps it. */
+  draft(): Draft {
+    return { text: this.text, name: this.name, saved: this.saved === this.text ? undefined : this.saved, history: this.history.kept() };
   }
 
   /** The text was typed. */
@@ -128,6 +137,7 @@ export class ExperimentDocument {
     } catch (error) {
       notify(explain(error), 'bad');
     }
+    this.refused += 1;
     return false;
   }
 

@@ -2,8 +2,12 @@
 
 /** So much typing becomes one step: what follows within this many milliseconds, by the same hand. */
 const TOGETHER_MS = 1200;
+/** Typing for so many milliseconds is another step, even without a pause. */
+const LONGEST_MS = 4000;
 /** Steps that are kept. */
 const KEPT = 500;
+/** Steps that outlive a reload. */
+const KEPT_LONG = 30;
 
 export interface Step {
   text: string;
@@ -13,10 +17,17 @@ export interface Step {
   what: string;
 }
 
+/** What of a history outlives a reload. */
+export interface Kept {
+  steps: Step[];
+  at: number;
+}
+
 export class History {
   private steps: Step[];
   private at = 0;
   private typedAt = -Infinity;
+  private typingSince = -Infinity;
 
   constructor(text: string, name = '') {
     this.steps = [{ text, name, what: '' }];
@@ -27,7 +38,9 @@ export class History {
     const current = this.steps[this.at] as Step;
     if (text === current.text) return;
     const typing = what === 'typing';
-    if (typing && current.what === 'typing' && now - this.typedAt < TOGETHER_MS && this.at === this.steps.length - 1) {
+    const isSameLine = text.split('\n').length === current.text.split('\n').length;
+    const isGathered = typing && current.what === 'typing' && now - this.typedAt < TOGETHER_MS && now - this.typingSince < LONGEST_MS;
+    if (isGathered && isSameLine && this.at === this.steps.length - 1) {
       current.text = text;
       current.name = name;
     } else {
@@ -35,8 +48,22 @@ export class History {
       this.steps.push({ text, name, what });
       if (this.steps.length > KEPT) this.steps.shift();
       this.at = this.steps.length - 1;
+      this.typingSince = now;
     }
     this.typedAt = typing ? now : -Infinity;
+  }
+
+  /** The steps around the current one. */
+  kept(): Kept {
+    const from = Math.max(0, this.at - KEPT_LONG);
+    return { steps: this.steps.slice(from, this.at + KEPT_LONG), at: this.at - from };
+  }
+
+  /** Goes on with steps that were kept, if they lead to the text that there is. */
+  restore({ steps, at }: Kept): void {
+    if (steps[at]?.text !== this.steps[this.at]?.text) return;
+    this.steps = [...steps];
+    this.at = at;
   }
 
   /** What the next undo takes back, or nothing. */

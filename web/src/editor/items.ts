@@ -96,8 +96,8 @@ export function medium(schema: FormSchema | undefined, keys: Tree): Medium | und
 /** What most people look for first. The rest stands behind "more". */
 const COMMON: Record<SectionName | 'experiment', readonly string[]> = {
   hosts: ['agent', 'profile'],
-  link: ['between', 'medium', 'rate', 'delay', 'queue', 'loss', 'jitter'],
-  flow: ['from', 'to', 'transport', 'source', 'count', 'channels', 'reflect', 'playout'],
+  link: ['between', 'profile', 'medium', 'rate', 'delay', 'queue', 'loss', 'jitter'],
+  flow: ['from', 'to', 'transport', 'source', 'count', 'channels', 'codec', 'playout', 'reflect'],
   bundle: ['flows'],
   experiment: ['name', 'duration', 'repetitions', 'seed', 'drain'],
 };
@@ -121,11 +121,37 @@ export function shown(value: Json | undefined): string {
 }
 
 /** What is typed into a field, as the file has it: numbers where the key takes them. */
-export function typed(text: string, key: FormKey): Json {
-  const trimmed = text.trim();
+export function typed(text: string, key: FormKey, before?: Json): Json {
+  const trimmed = united(text.trim(), key, before);
   const numeric = key.shape === 'integer' || key.shape === 'number' || key.shape === 'ratio';
   if (numeric && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(trimmed)) return Number(trimmed);
   return trimmed;
+}
+
+/** How people write units, with the words of the file. */
+const UNITS: readonly [RegExp, string][] = [
+  [/^(k|m|g)?(?:bps|b\/s|bits?\/s|bit\/s|bitps)$/i, 'bit/s'],
+  [/^(msecs?|millis|milliseconds?)$/i, 'ms'],
+  [/^(usecs?|µs|microseconds?)$/i, 'us'],
+  [/^(secs?|seconds?)$/i, 's'],
+  [/^(mins|minutes?)$/i, 'min'],
+];
+
+/** A quantity with a unit of the file: `1.5Mbps` is `1.5 Mbit/s`, and `20` where milliseconds stood or stand is `20 ms`. */
+function united(text: string, key: FormKey, before: Json | undefined): string {
+  const [, number, unit = ''] = /^(\d+\.?\d*|\.\d+)\s*([^\d\s]*)$/.exec(text) ?? [];
+  if (number === undefined || !(key.shape === 'duration' || key.shape === 'rate' || key.shape === 'bytes' || key.shape === 'durations')) return text;
+  if (unit === '') {
+    const usual = { duration: 'ms', durations: 'ms', rate: '', bytes: 'B' }[key.shape];
+    const known = [before, key.default].map((value) => /^[\d.]+\s*([^\d\s]+)$/.exec(String(value ?? ''))?.[1]).find((found) => found !== undefined) ?? usual;
+    return known === '' || number === '0' ? text : `${number} ${known}`;
+  }
+  const same = key.units?.find((known) => known === unit) ?? key.units?.find((known) => known.toLowerCase() === unit.toLowerCase());
+  if (same) return `${number} ${same}`;
+  const found = UNITS.find(([pattern]) => pattern.test(unit));
+  if (!found) return text;
+  const prefix = found[1] === 'bit/s' ? ({ k: 'k', m: 'M', g: 'G' }[unit[0]?.toLowerCase() ?? ''] ?? '') : '';
+  return `${number} ${prefix}${found[1]}`;
 }
 
 /** The axis of the sweep that varies a key, by itself or together with others. */

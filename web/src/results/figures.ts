@@ -2,7 +2,7 @@
 
 import type { Estimate, Quantity } from './quantity';
 import type { Axis, FigureDefinition, Report, ReportPoint, ReportSide } from './types';
-import { shortKey } from './words';
+import { shortKey, wayOf } from './words';
 
 /** A figure that can be chosen. */
 export interface Choice {
@@ -44,6 +44,13 @@ export function choice(id: string, definition: FigureDefinition | undefined): Ch
 /** What a run found at a point. */
 export function sideOf(point: ReportPoint, run: number): ReportSide | undefined {
   return point.runs.find((side) => side.run === run);
+}
+
+/** `voice (round trip)`: a flow's name with what its latency is, where that is not one way. */
+export function flowTitle(report: Report, flow: string): string {
+  const found = report.points.flatMap((point) => point.runs.flatMap((side) => side.flows)).find((each) => each.flow === flow);
+  const way = wayOf(found?.measured);
+  return way ? `${flow} (${way})` : flow;
 }
 
 /** A figure of a flow at a point. */

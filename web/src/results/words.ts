@@ -56,3 +56,16 @@ export function shortKey(key: string): string {
 export function fileName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'experiment';
 }
+
+/** `voice, channel 2` for `audio/p000-r00/voice-0-1.wav`; other audio is called as its file. */
+export function channelOf(path: string): string {
+  const file = path.split('/').at(-1) ?? path;
+  const [, flow, member, channel] = /^(.+)-(\d+)-(\d+)\.wav$/.exec(file) ?? [];
+  if (flow === undefined) return file;
+  return [flow, Number(member) > 0 ? `member ${Number(member) + 1}` : '', `channel ${Number(channel) + 1}`].filter((text) => text !== '').join(', ');
+}
+
+/** `round trip` where a flow's latency is that of the way there and back; nothing where it is one way. */
+export function wayOf(measured: string | null | undefined): string {
+  return measured === 'round-trip' ? 'round trip' : '';
+}

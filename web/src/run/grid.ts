@@ -37,10 +37,11 @@ export class Grid {
     return true;
   }
 
-  /** Nothing is measured any more: what was not done was interrupted. Returns whether that is news. */
-  end(): boolean {
-    const open = this.rows.flatMap((row) => row.cells.flatMap((cell, repetition) => (cell === 'measuring' ? [[row.index, repetition] as const] : [])));
-    for (const [point, repetition] of open) this.mark(point, repetition, 'partial');
+  /** Nothing is measured any more: either all was done, or what was not done was interrupted. Returns whether that is news. */
+  end(isDone: boolean): boolean {
+    const isOpen = (cell: Cell) => cell === 'measuring' || (isDone && cell !== 'done');
+    const open = this.rows.flatMap((row) => row.cells.flatMap((cell, repetition) => (isOpen(cell) ? [[row.index, repetition] as const] : [])));
+    for (const [point, repetition] of open) this.mark(point, repetition, isDone ? 'done' : 'partial');
     return open.length > 0;
   }
 }

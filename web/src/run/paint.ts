@@ -29,6 +29,8 @@ export interface Ink {
   lost: number;
   /** Side of a dot in pixels. */
   size: number;
+  /** Flows that are not drawn. */
+  hidden?: ReadonlySet<number>;
 }
 
 /** The columns that were changed: `[first, behind the last]`; equal if nothing was. */
@@ -50,6 +52,7 @@ export function paint(raster: Raster, view: View, points: Points, from: number, 
 
 function paintRow({ words, width, height }: Raster, view: View, points: Points, start: number, end: number, ink: Ink, dirty: Dirty): void {
   const { colours, size } = ink;
+  const hidden = ink.hidden?.size ? ink.hidden : undefined;
   const { t, value } = points;
   const series = points[ink.by];
   const { x0, log } = view;
@@ -61,7 +64,7 @@ function paintRow({ words, width, height }: Raster, view: View, points: Points, 
   let [dirtyFrom, dirtyTo] = dirty;
   for (let at = start; at < end; at += 1) {
     const x = Math.floor(((t[at] as number) - x0) * scaleX + 0.5) - half;
-    if (x <= -size || x >= width) continue;
+    if (x <= -size || x >= width || hidden?.has(points.flow[at] as number)) continue;
     const level = value[at] as number;
     let top = height - tick;
     let bottom = height;

@@ -23,6 +23,8 @@ const ROOM = { left: 58, right: 12, top: 10, bottom: 34 };
 
 export class ScatterPlot {
   by: 'flow' | 'channel' = 'flow';
+  /** Flows that are not drawn. */
+  hidden: ReadonlySet<number> = new Set();
   /** How many colours there are before they repeat. */
   private colours = new Uint32Array(0);
   private lost = 0;
@@ -74,7 +76,7 @@ export class ScatterPlot {
       this.drawAxes(view, ratio);
     }
     const from = this.drawn;
-    const ink: Ink = { colours: this.colours, by: this.by, lost: this.lost, size };
+    const ink: Ink = { colours: this.colours, by: this.by, lost: this.lost, size, hidden: this.hidden };
     const raster = { words: this.words, width: this.image.width, height: this.image.height };
     const [left, right] = paint(raster, view, this.points, from, this.points.added, ink);
     this.drawn = this.points.added;

@@ -68,7 +68,8 @@ export function padded(range: Range | undefined, axis: ChartAxis, side: 'x' | 'y
     if (axis.min !== undefined && axis.min > 0) min = Math.min(min, axis.min);
     return min === max ? { min: min / 2, max: max * 2 } : { min: min / 1.1, max: max * 1.1 };
   }
-  if (side === 'x') return min === max ? { min: min - 0.5, max: max + 0.5 } : { min, max };
+  if (side === 'x' && min === max) return min === 0 ? { min: -0.5, max: 0.5 } : { min: min - Math.abs(min) * 0.1, max: max + Math.abs(max) * 0.1 };
+  if (side === 'x') return { min, max };
   if (min === max) return min === 0 ? { min: 0, max: 1 } : { min: Math.min(0, min * 1.1), max: Math.max(0, max * 1.1) };
   const room = (max - min) * 0.06;
   const low = min >= 0 && min < (max - min) * 0.5 ? 0 : min - room;

@@ -10,8 +10,12 @@ export interface Toast {
   text: string;
 }
 
-/** How long a toast stays, in milliseconds. Errors stay until they are closed. */
+/** How long a toast stays, in milliseconds. */
 const STAY_MS = 6000;
+/** How long an error stays: long enough to be read by anybody who is at the page. */
+const ERROR_STAY_MS = 30_000;
+/** So many toasts are seen at once; the oldest make room. */
+const MOST = 4;
 
 let next = 1;
 
@@ -26,8 +30,8 @@ export const live = new Live();
 /** Shows a toast and has it read aloud. Returns its number, for `dismiss`. */
 export function notify(text: string, kind: ToastKind = 'info'): number {
   const id = next++;
-  live.toasts.push({ id, kind, text });
-  if (kind !== 'bad') setTimeout(() => dismiss(id), STAY_MS);
+  live.toasts = [...live.toasts.filter((toast) => toast.text !== text), { id, kind, text }].slice(-MOST);
+  setTimeout(() => dismiss(id), kind === 'bad' ? ERROR_STAY_MS : STAY_MS);
   return id;
 }
 

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::header::{self, HeaderMap, HeaderValue};
 use axum::http::{Method, StatusCode, Uri};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse as _, Redirect, Response};
 
 use crate::api::ApiError;
 
@@ -42,10 +42,24 @@ pub(crate) async fn asset(method: Method, uri: Uri, headers: HeaderMap) -> Respo
     match FILES.iter().find(|file| file.name == name) {
         Some(file) => file.answer(&headers),
         None if name == "index.html" => typed("text/html; charset=utf-8", PLACEHOLDER.as_bytes().into()),
+        // Somebody typed an address: the page says that nothing is there, in words.
+        None if takes_pages(&headers) => Redirect::to(&page_of(name)).into_response(),
         None => {
             ApiError::not_found(format_args!("there is no `{}`", uri.path().escape_debug())).into_response()
         }
     }
+}
+
+/// Whether a browser asks for something to look at, and not a page for one of its parts.
+fn takes_pages(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|value| value.split(',').any(|kind| kind.trim().starts_with("text/html")))
+}
+
+/// The page's own address for `runs/12`; where it begins for what it cannot have.
+fn page_of(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_".contains(c);
+    if name.chars().all(is_plain) { format!("/#/{name}") } else { "/".to_owned() }
 }
 
 impl Embedded {
@@ -123,6 +137,22 @@ fn kind(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_that_was_typed_leads_to_the_page() {
+        let with = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, value.parse().unwrap());
+            takes_pages(&headers)
+        };
+        assert!(with("text/html,application/xhtml+xml;q=0.9"));
+        assert!(!with("*/*") && !with("application/json"));
+        assert_eq!(page_of("runs/12"), "/#/runs/12");
+        for odd in ["a\r\nb", "../x", "a?b", "//x.org", "%0d"] {
+            let page = page_of(odd);
+            assert!(page == "/" || page.starts_with("/#/"), "{page}");
+        }
+    }
 
     #[test]
     fn compressed_files_go_to_who_takes_them() {

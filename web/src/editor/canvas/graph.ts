@@ -1,9 +1,9 @@
 /** What stands where in a drawing: hosts and shared media as nodes, links and flows as edges. */
 import type { Edge, Node } from '@xyflow/svelte';
-import type { DrawnFlow, DrawnHost, DrawnLink, Drawing } from '../../api/types';
+import type { DrawnFlow, DrawnHost, DrawnLink, Drawing, Edit, Tree } from '../../api/types';
 import { seriesVariable } from '../../ui/series';
 import { spread } from './geometry';
-import { problemsOf, same, type Item, type PlacedProblem } from '../items';
+import { problemsOf, same, shown, type Item, type PlacedProblem } from '../items';
 
 /** How far from the straight line the first flow between two hosts runs, and each further one beside it. */
 const FIRST_ARC = 54;
@@ -24,6 +24,10 @@ export interface MediumData extends Record<string, unknown> {
 
 export interface LinkData extends Record<string, unknown> {
   link: DrawnLink;
+  /** Its rate, its delay, and what it does to packets. */
+  label: string;
+  /** What of it is swept. */
+  swept: string[];
   item: Item;
   bend: number;
   /** Only the line of a station to its medium, which says the rest. */
@@ -33,6 +37,8 @@ export interface LinkData extends Record<string, unknown> {
 
 export interface FlowData extends Record<string, unknown> {
   flow: DrawnFlow;
+  /** What of it is swept. */
+  swept: string[];
   item: Item;
   bend: number;
   /** A CSS variable's name. */
@@ -47,8 +53,30 @@ export interface FlowData extends Record<string, unknown> {
 export type CanvasNode = Node<HostData, 'host'> | Node<MediumData, 'medium'>;
 export type CanvasEdge = Edge<LinkData, 'link'> | Edge<FlowData, 'flow'>;
 
+/** `bulk.count: 0, 1, 2, 4` of every swept key of an item. */
+function sweptOf(drawing: Drawing, { section, name }: Item): string[] {
+  const isIts = (key: string) => key.split(',').some((part) => part.trim().startsWith(`${section}.${name}.`));
+  return drawing.sweep.filter((axis) => isIts(axis.key)).map((axis) => `${axis.key.replaceAll(`${section}.`, '')}: ${axis.values.map(shown).join(', ')}`);
+}
+
+/** The label of a link with its losses and its jitter. */
+export function linkLabel(link: DrawnLink): string {
+  const told = (['loss', 'jitter'] as const).flatMap((key) => {
+    const value = link.keys[key];
+    if (value === undefined || value === null) return [];
+    return [`${key} ${typeof value === 'object' ? shown((value as Tree)['kind']) : shown(value)}`];
+  });
+  return [link.label, ...told].filter((text) => text !== '').join(' · ');
+}
+
 export const hostNode = (name: string) => `host:${name}`;
 export const mediumNode = (name: string) => `medium:${name}`;
+
+/** Edits that write down where all hosts stand that have no place of their own, but for some. */
+export function pins(drawing: Drawing | undefined, but: readonly string[] = []): Edit[] {
+  const free = drawing?.hosts.filter((host) => !host.placed && !but.includes(host.name)) ?? [];
+  return free.map((host) => ({ op: 'place', host: host.name, x: Math.round(host.x), y: Math.round(host.y) }));
+}
 
 /** Nodes and edges of a drawing. */
 export function graph(drawing: Drawing, selected: Item | undefined, problems: readonly PlacedProblem[]): { nodes: CanvasNode[]; edges: CanvasEdge[] } {
@@ -73,11 +101,11 @@ export function graph(drawing: Drawing, selected: Item | undefined, problems: re
       if (a === undefined || b === undefined || a === b) continue;
       // Bends are seen from the way of the edge: the same side for both ways.
       const side = a < b ? 1 : -1;
-      edges.push(linkEdge(`link:${link.name}`, hostNode(a), hostNode(b), { link, item, bend: side * spread(next(a, b), BESIDE), branch: false, problems: count }, selected));
+      edges.push(linkEdge(`link:${link.name}`, hostNode(a), hostNode(b), { link, label: linkLabel(link), swept: sweptOf(drawing, item), item, bend: side * spread(next(a, b), BESIDE), branch: false, problems: count }, selected));
     } else {
       nodes.push(mediumAt(link, known.flatMap((name) => hosts.get(name) ?? []), selected, count));
       known.forEach((name, index) => {
-        edges.push(linkEdge(`link:${link.name}:${index}`, hostNode(name), mediumNode(link.name), { link, item, bend: 0, branch: true, problems: count }, selected));
+        edges.push(linkEdge(`link:${link.name}:${index}`, hostNode(name), mediumNode(link.name), { link, label: '', swept: [], item, bend: 0, branch: true, problems: count }, selected));
       });
     }
   }
@@ -99,9 +127,10 @@ export function graph(drawing: Drawing, selected: Item | undefined, problems: re
         source: hostNode(flow.from),
         target: hostNode(to),
         selected: marked,
-        ariaLabel: `Flow ${flow.name} from ${flow.from} to ${to}, ${flow.label}`,
+        ariaLabel: `Flow ${flow.name} from ${flow.from} to ${to}, ${flow.label}${sweptOf(drawing, item).map((text) => `, swept ${text}`).join('')}`,
         data: {
           flow,
+          swept: sweptOf(drawing, item),
           item,
           // Always to the left of the way there: what goes the other way has the other side.
           bend: -(FIRST_ARC + place * NEXT_ARC),
@@ -158,7 +187,7 @@ function linkEdge(id: string, source: string, target: string, data: LinkData, se
     target,
     selected: same(selected, data.item),
     focusable: !data.branch,
-    ariaLabel: `Link ${data.link.name} between ${data.link.between.join(' and ')}; ${data.link.label}`,
+    ariaLabel: `Link ${data.link.name} between ${data.link.between.join(' and ')}; ${[data.label, ...data.swept.map((text) => `swept ${text}`)].join(', ')}`,
     data,
   };
 }

@@ -1,0 +1,122 @@
+/** Nothing that was drawn is lost: not between windows, not at New, not by renaming, not without the server. */
+import { at, draft, expect, experiment, test } from './use';
+
+const TEXT = experiment('of the first window');
+
+test('two windows keep a draft each, also over a reload', async ({ page, context }) => {
+  await draft(page, TEXT);
+  await page.goto(at('/edit'));
+  const duration = (of: typeof page) => of.getByLabel('duration', { exact: true });
+  await expect(duration(page)).toHaveValue('20 s');
+  const second = await context.newPage();
+  await second.goto(at('/edit'));
+  await expect(duration(second)).toHaveValue('20 s');
+  await duration(page).fill('11 s');
+  await duration(page).press('Enter');
+  await expect(page.getByText('changed', { exact: true })).toBeVisible();
+  await second.getByLabel('repetitions', { exact: true }).fill('5');
+  await second.getByLabel('repetitions', { exact: true }).press('Enter');
+  await expect(second.getByText('changed', { exact: true })).toBeVisible();
+  await page.waitForTimeout(600);
+  for (const each of [page, second]) await each.reload();
+  await expect(duration(page)).toHaveValue('11 s');
+  await expect(page.getByLabel('repetitions', { exact: true })).toHaveValue('3');
+  await expect(duration(second)).toHaveValue('20 s');
+  await expect(second.getByLabel('repetitions', { exact: true })).toHaveValue('5');
+  // What was not saved is still said to be changed, and can be undone.
+  await expect(page.getByText('changed', { exact: true })).toBeVisible();
+  await page.getByRole('button', { name: /^Undo: duration/ }).click();
+  await expect(duration(page)).toHaveValue('20 s');
+});
+
+test('New keeps what was drawn among the drafts', async ({ page }) => {
+  await draft(page, TEXT);
+  await page.goto(at('/edit'));
+  const duration = page.getByLabel('duration', { exact: true });
+  await duration.fill('11 s');
+  await duration.press('Enter');
+  await expect(page.getByText('changed', { exact: true })).toBeVisible();
+  const place = () => page.getByRole('button', { name: 'New', exact: true }).boundingBox();
+  const before = await place();
+  await page.getByRole('button', { name: 'New', exact: true }).click();
+  await expect(duration).toHaveValue('30 s');
+  await expect(page.getByText('changed', { exact: true })).toBeHidden();
+  expect((await place())?.x, 'nothing moves when the mark goes').toBe(before?.x);
+  await page.reload();
+  await expect(duration).toHaveValue('30 s');
+  await page.getByRole('button', { name: 'Open…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: /^of the first window drawn\.toml/ }).first().click();
+  await expect(duration).toHaveValue('11 s');
+  await expect(page.getByText('changed', { exact: true })).toBeVisible();
+});
+
+test('what is renamed stays selected, with the focus in its name', async ({ page }) => {
+  await draft(page, TEXT);
+  await page.goto(at('/edit'));
+  for (const [what, old, name] of [['.svelte-flow__node', 'berlin', 'paris'], ['.svelte-flow__edge-label', 'voice', 'speech']] as const) {
+    await page.locator(what, { hasText: old }).first().click();
+    const field = page.getByLabel('name', { exact: true });
+    await field.fill(name);
+    await field.press('Enter');
+    await expect(page.locator(what, { hasText: name }).first()).toBeVisible();
+    await expect(page.getByLabel('Properties of')).toHaveValue(new RegExp(`/${name}$`));
+    await expect(field).toHaveValue(name);
+    await expect(field).toBeFocused();
+  }
+  await page.locator('.svelte-flow__node', { hasText: 'ottawa' }).dblclick();
+  await expect(page.getByLabel('name', { exact: true })).toBeFocused();
+});
+
+test('a field shows what the file has when the server did not take the edit', async ({ page }) => {
+  await draft(page, TEXT);
+  await page.goto(at('/edit'));
+  const duration = page.getByLabel('duration', { exact: true });
+  await expect(duration).toHaveValue('20 s');
+  await page.route('**/api/v1/edit', (route) => route.abort());
+  await duration.fill('7 s');
+  await duration.press('Enter');
+  await expect(page.getByText(/The server does not answer/).first()).toBeVisible();
+  await expect(duration).toHaveValue('20 s');
+  await page.unroute('**/api/v1/edit');
+  await duration.fill('7');
+  await duration.press('Enter');
+  await expect(duration).toHaveValue('7 s');
+});
+
+test('removing a host leaves the others where they are, and the focus in the drawing', async ({ page }) => {
+  await draft(page, TEXT.replace('ottawa = {}', 'ottawa = {}\noslo = {}'));
+  await page.goto(at('/edit'));
+  const oslo = page.locator('.svelte-flow__node', { hasText: 'oslo' });
+  const transform = () => oslo.evaluate((node: HTMLElement) => node.style.transform);
+  const before = await transform();
+  await page.locator('.svelte-flow__node', { hasText: 'ottawa' }).click();
+  await page.keyboard.press('Delete');
+  await expect(page.locator('.svelte-flow__node')).toHaveCount(2);
+  expect(await transform()).toBe(before);
+  expect(await page.evaluate(() => document.activeElement?.className)).toContain('svelte-flow__node');
+});
+
+test('a dialog begins with what it asks, and a link with the host that is selected', async ({ page }) => {
+  await draft(page, TEXT.replace('ottawa = {}', 'ottawa = {}\noslo = {}'));
+  await page.goto(at('/edit'));
+  await page.locator('.svelte-flow__node', { hasText: 'oslo' }).click();
+  const palette = page.getByRole('group', { name: 'Add to the drawing' });
+  await palette.getByRole('button', { name: 'Link' }).click();
+  const dialog = page.getByRole('dialog');
+  await expect(dialog.getByLabel('Between', { exact: true })).toHaveValue('oslo');
+  expect(await page.evaluate(() => document.activeElement?.tagName)).toMatch(/INPUT|SELECT/);
+  await page.keyboard.press('Escape');
+  await palette.getByRole('button', { name: 'Flow' }).click();
+  await dialog.getByLabel('Source').selectOption('bulk');
+  await expect(dialog.getByLabel('Transport')).toHaveValue('tcp');
+  await page.keyboard.press('Escape');
+});
+
+test('a file without flows is not said to be without problems', async ({ page }) => {
+  await draft(page, TEXT.replace(/\[flow\.voice\][\s\S]*/, ''));
+  await page.goto(at('/edit'));
+  await expect(page.getByText(/Nothing to run: the file has no flows/)).toBeVisible();
+  await expect(page.getByText('No problems')).toHaveCount(0);
+  await expect(page.getByText(/in real time/)).toHaveCount(0);
+});

@@ -1,0 +1,87 @@
+/** What a run found: its first page answers, its sound plays, its files have names, and nothing that a reader must know is unsaid. */
+import { at, begin, draft, expect, experiment, finished, picture, run, server, test } from './use';
+
+/** Speech that is reflected, and a transfer beside it. */
+const REFLECTED = experiment('reflected', { seconds: 2, repetitions: 1 })
+  .replace('to = "ottawa"\ntransport = "udp"', 'to = "ottawa"\nreflect = true\nplayout = "60 ms"\ntransport = "udp"')
+  .replace('samples = 80 }', 'samples = 80, file = "speech.wav" }')
+  .replace('[1, 6]', '[1, 4]')
+  .replace('< 150 ms', '< 100 ms');
+
+test('received audio is found and plays', async ({ page, request }) => {
+  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
+  const text = examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '';
+  const id = await run(request, text);
+  await page.goto(at(`/runs/${id}`));
+  await page.getByRole('tab', { name: 'Sound' }).click();
+  await page.getByLabel('Of', { exact: true }).selectOption({ label: 'bulk.count = 4, repetition 2' });
+  const players = page.locator('audio');
+  await expect(players).toHaveCount(4);
+  await expect(page.getByText('voice, channel 4', { exact: true })).toBeVisible();
+  const seconds = () => players.first().evaluate((player: HTMLAudioElement) => player.duration);
+  await expect.poll(seconds, { message: 'the audio has arrived' }).toBeGreaterThan(1.9);
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: /Download voice, channel 1/ }).click();
+  expect((await download).suggestedFilename()).toBe('voice-0-0.wav');
+  await picture(page, 'sound');
+});
+
+test('a simulation leads to its results, which begin with the figures of every flow and say what is a round trip', async ({ page, request }) => {
+  await request.get(`${server()}/api/v1/server`);
+  await draft(page, REFLECTED.replace(', file = "speech.wav"', ''));
+  await page.goto(at('/edit'));
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await expect(page).toHaveURL(/#\/runs\/\d+$/);
+  const flows = page.getByRole('region', { name: 'Figures of every flow at every point' });
+  // Two flows at two points, and the heading.
+  await expect(flows.getByRole('row')).toHaveCount(5);
+  const voice = flows.getByRole('row', { name: /voice round trip/ });
+  await expect(voice).toHaveCount(2);
+  await expect(flows.getByRole('row', { name: /bulk/ }).first()).not.toContainText('round trip');
+  // Two times 51.5 ms are more than the limit.
+  await expect(voice.first()).toContainText('breaks < 100 ms');
+  await expect(voice.first()).toContainText(/1\d\d/);
+  await picture(page, 'summary');
+  for (const [tab, name] of [['Latency', 'Latency of voice (round trip), bulk'], ['Distribution', 'voice (round trip)'], ['Figures', 'voice (round trip)']] as const) {
+    await page.getByRole('tab', { name: tab, exact: true }).click();
+    await expect(page.getByText(name, { exact: true }).first()).toBeVisible();
+  }
+});
+
+test('the figures of a run keep their name when they are downloaded', async ({ page, request }) => {
+  const id = await run(request, experiment('named', { seconds: 1 }));
+  await page.goto(at(`/runs/${id}?tab=downloads`));
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Figures as JSON' }).click();
+  expect((await download).suggestedFilename()).toBe(`run-${id}.json`);
+});
+
+test('a live run says before and after that the links of the drawing do not apply', async ({ page, request }) => {
+  const text = experiment('as it is', { seconds: 1, repetitions: 1 }).replace(/\[sweep\][\s\S]*/, '');
+  await draft(page, text);
+  await page.goto(at('/edit'));
+  await expect(page.getByText('No problems')).toBeVisible();
+  await expect(page.getByRole('note')).toHaveCount(0);
+  await page.getByLabel('Where to run').selectOption('live');
+  await expect(page.getByRole('note')).toHaveText('The links that are drawn do not apply: live uses the network as it is; without agents, all hosts are this machine.');
+  const id = await finished(request, (await begin(request, text, 'live')).job);
+  await page.goto(at(`/runs/${id}`));
+  await expect(page.getByText(/The network was used as it is/)).toBeVisible();
+  await expect(page.getByText(/This machine stalled for up to/)).toBeVisible();
+});
+
+test('all flows of a repetition are drawn together, each in its colour, and each can be hidden', async ({ page, request }) => {
+  const id = await run(request, experiment('drawn together', { seconds: 2, repetitions: 1 }));
+  await page.goto(at(`/runs/${id}?tab=latency`));
+  await expect(page.locator('[data-version]')).toHaveAttribute('data-version', '1');
+  const colours = () =>
+    page.locator('canvas.dots').evaluate((canvas: HTMLCanvasElement) => {
+      const words = new Uint32Array(canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+      return new Set(words.filter((word) => word !== 0)).size;
+    });
+  await expect.poll(colours).toBe(2);
+  await page.getByRole('button', { name: 'bulk', exact: true }).click();
+  await expect.poll(colours).toBe(1);
+  await page.getByRole('button', { name: 'bulk', exact: true }).click();
+  await expect.poll(colours).toBe(2);
+});
