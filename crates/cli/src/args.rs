@@ -352,7 +352,7 @@ pub struct Goal {
 /// Backend of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum On {
-    /// In virtual time, over the links in the file; the same seed gives the same result on every machine
+    /// In virtual time, over the links in the file; the same seed gives the same result
     Sim,
     /// In real time over the links in the file, between namespaces of this machine, with the kernel's TCP; Linux only
     Wire,
