@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! State that all handlers share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::api::{ApiError, Backend, MAIN_FILE};
 use crate::files::ServedFiles;
 use crate::jobs::Jobs;
 
-/// So many may watch at once.
+/// Maximum number of simultaneous watchers.
 const MOST_WATCHERS: usize = 256;
 
-/// What all handlers share.
+/// State that all handlers share.
 #[derive(Debug)]
 pub(crate) struct App {
     /// The runs.
     pub(crate) store: Store,
-    /// Where they are stored, as people say it.
+    /// Their place, for people.
     pub(crate) place: String,
-    /// Where the files are that experiments name.
+    /// The folder of the files that experiments name.
     pub(crate) files: PathBuf,
-    /// Where this server's identity is kept, and what it knows of agents.
+    /// The folder of this server's identity and of its agents.
     pub(crate) folder: PathBuf,
     /// This program, which is started again for the far end of what is measured live.
     pub(crate) program: PathBuf,
@@ -34,9 +34,9 @@ pub(crate) struct App {
     pub(crate) wire: Result<WireMeans, String>,
     /// The machine in a sentence.
     pub(crate) machine: String,
-    /// Who may come in.
+    /// Access control.
     pub(crate) access: Access,
-    /// What is executed.
+    /// The jobs.
     pub(crate) jobs: Jobs,
     /// Places for watchers.
     pub(crate) watchers: Arc<Semaphore>,

@@ -33,15 +33,15 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     }
 }
 
-/// What a request that is let in has shown.
+/// The authorisation of an admitted request.
 pub(super) enum Shown {
-    /// That it may use the API.
+    /// It may use the API.
     Permission,
-    /// Nothing: what it asks for is everybody's.
+    /// None: the resource is public.
     Nothing,
 }
 
-/// What a cookie of the request says.
+/// The value of a cookie of the request.
 pub(crate) fn cookie_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
     cookies.flat_map(|value| value.split(';')).find_map(|cookie| {

@@ -1,4 +1,4 @@
-//! What every answer tells browsers about itself.
+//! Security headers of every response.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::app::App;
 const POLICY: &str = "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; \
      form-action 'self'; frame-ancestors 'self'";
 
-/// A report is a page that somebody else may have made: it has its own scripts, and gets at nothing of ours.
+/// A report may come from another store: it has its own scripts, and no access to this server.
 const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; \
      media-src data:; sandbox allow-scripts allow-downloads; frame-ancestors 'self'";
 
@@ -27,7 +27,7 @@ const FIXED: &[(&str, &str)] = &[
     ("permissions-policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 ];
 
-/// What a report says instead.
+/// The policy of a report.
 pub(crate) fn report_policy() -> (HeaderName, HeaderValue) {
     (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(REPORT_POLICY))
 }

@@ -1,4 +1,4 @@
-//! Who may use the server.
+//! Access to the server.
 //!
 //! - Everybody shows a token: a browser a cookie that it got for a link ([`tokens`]), a program an `Authorization` header.
 //!   On a loopback address the owner may waive it for all users of this machine.
@@ -22,7 +22,7 @@ use tokens::Tokens;
 
 use crate::error::ServeError;
 
-/// How browsers reach the server.
+/// The protocol by which browsers reach the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// HTTP.
@@ -41,7 +41,7 @@ pub enum Transport {
     BehindProxy(String),
 }
 
-/// Who may use the server.
+/// Access to the server.
 #[derive(Debug)]
 pub(crate) struct Access {
     /// Those who may log in; `None` where nobody has to.
@@ -50,9 +50,9 @@ pub(crate) struct Access {
     local: Option<SocketAddr>,
     /// The one origin that a proxy shows.
     origin: Option<String>,
-    /// Whether browsers come by HTTPS.
+    /// True if browsers use HTTPS.
     pub(crate) is_encrypted: bool,
-    /// Whether they have a certificate that others vouch for.
+    /// True if its certificate is signed by an authority.
     is_vouched: bool,
 }
 

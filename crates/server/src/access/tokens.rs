@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ServeError;
 
-/// How long a link can be used.
+/// Validity of a login link.
 pub const LINK_LASTS: SignedDuration = SignedDuration::from_mins(10);
-/// How long a browser stays logged in.
+/// Time for which a browser stays logged in.
 pub const BROWSER_LASTS: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// A folder of tokens. May be used by several processes at once.

@@ -1,4 +1,4 @@
-//! What goes wrong, as the API says it.
+//! Errors of the API.
 
 use axum::Json;
 use axum::http::StatusCode;

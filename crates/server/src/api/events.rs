@@ -1,4 +1,4 @@
-//! What watchers of a job are told while it is at work: server-sent events. Beside these there is `job`, a [`Job`].
+//! Server-sent events for watchers of a running job. Beside these there is `job`, a [`Job`].
 //!
 //! [`Job`]: super::Job
 

@@ -1,4 +1,4 @@
-//! What the server executes now.
+//! Jobs of the server.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! What the server is.
+//! Facts about the server.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
