@@ -79,6 +79,8 @@ const KINDS: [Kind; 7] = [
             "damaged_messages_of_a_controller_end_its_connection_and_not_the_agent",
             "damaged_requests_get_an_answer_or_an_end_and_the_server_goes_on",
             "a_path_that_changes_packets_stops_neither_end_of_any_transport_and_no_change_is_delivered",
+            "a_path_that_changes_packets_between_agents_ends_neither_and_no_change_is_stored",
+            "a_path_that_changes_packets_of_a_recording_stops_nothing_and_no_change_is_recorded",
         ],
     },
     Kind {

@@ -1,11 +1,12 @@
-//! A path between a client and a session's server that changes packets: of our engines, of the kernel's streams, and datagrams.
+//! A path between two hosts that changes packets: of our engines, of the kernel's streams, and datagrams.
 //!
-//! The control connection passes as it is, since the packets would not flow without it. The server names their port there; the
-//! path listens on the same port of another address of the loopback interface.
+//! The control connection passes as it is, since the packets would not flow without it. The path listens on the ports of the
+//! packets at another address of the loopback interface. A session's server names its port on the control connection; that of
+//! agents is encrypted, so that the path finds their ports in the kernel's tables of sockets.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -14,6 +15,10 @@ use std::time::Duration;
 use crate::mutation::Mutator;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The state of sockets in the kernel's table.
+const LISTENING: &str = "0A";
+/// An agent names its ports within so many bytes of a connection.
+const PORTS_WITHIN: usize = 16 << 10;
 /// Packets that may come again later, or in part.
 const REMEMBERED: usize = 64;
 
@@ -29,6 +34,8 @@ pub struct Middle {
 #[derive(Clone)]
 struct Shared {
     server: SocketAddr,
+    /// The ports at which the path is open to an agent; `None` if the server names its port on the control connection.
+    open: Option<Arc<Mutex<BTreeSet<u16>>>>,
     /// One packet in this number is changed.
     every: usize,
     changed: Arc<AtomicU64>,
@@ -41,10 +48,30 @@ impl Middle {
     /// # Errors
     /// If the system gives it no port.
     pub fn start(server: SocketAddr, at: IpAddr, every: usize, seed: u64) -> std::io::Result<Middle> {
+        Middle::with(server, None, at, every, seed)
+    }
+
+    /// Starts a path to an agent. Nobody else may have sockets at the agent's address.
+    ///
+    /// # Errors
+    /// If the system gives it no port.
+    pub fn to_agent(agent: SocketAddrV4, at: IpAddr, every: usize, seed: u64) -> std::io::Result<Middle> {
+        let open = BTreeSet::from([agent.port()]);
+        Middle::with(agent.into(), Some(Arc::new(Mutex::new(open))), at, every, seed)
+    }
+
+    fn with(
+        server: SocketAddr,
+        open: Option<Arc<Mutex<BTreeSet<u16>>>>,
+        at: IpAddr,
+        every: usize,
+        seed: u64,
+    ) -> std::io::Result<Middle> {
         let listener = TcpListener::bind((at, 0))?;
         let address = listener.local_addr()?;
         let (changed, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let shared = Shared { server, every, changed: Arc::clone(&changed), is_over: Arc::clone(&is_over) };
+        let shared =
+            Shared { server, open, every, changed: Arc::clone(&changed), is_over: Arc::clone(&is_over) };
         thread::spawn(move || {
             let mut mutator = Mutator::new(seed);
             for client in listener.incoming() {
@@ -89,11 +116,22 @@ fn control(mut client: TcpStream, at: IpAddr, shared: &Shared, seed: u64) {
         let _ = forth.shutdown(Shutdown::Both);
     });
     let (mut heard, mut is_open, mut buffer) = (Vec::new(), false, [0; 4096]);
+    let (mut mutator, mut passed) = (Mutator::new(seed), 0);
     while let Ok(length @ 1..) = server.read(&mut buffer) {
-        heard.extend_from_slice(&buffer[..length]);
-        if let Some(port) = port(&heard).filter(|_| !is_open) {
-            is_open = true;
-            packets(at, port, &session, seed);
+        passed += length;
+        if let (Some(open), IpAddr::V4(server)) = (&shared.open, shared.server.ip()) {
+            let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = if passed < PORTS_WITHIN { ports(server) } else { Vec::new() };
+            for port in all.into_iter().filter(|port| open.insert(*port)) {
+                // It may be another connection's, and is open as long as the path.
+                packets(at, port, shared, mutator.below(usize::MAX) as u64);
+            }
+        } else if !is_open {
+            heard.extend_from_slice(&buffer[..length]);
+            if let Some(port) = port(&heard) {
+                is_open = true;
+                packets(at, port, &session, mutator.below(usize::MAX) as u64);
+            }
         }
         if client.write_all(&buffer[..length]).is_err() {
             break;
@@ -111,6 +149,22 @@ fn port(heard: &[u8]) -> Option<u16> {
     port.split(|byte: char| !byte.is_ascii_digit()).next()?.parse().ok()
 }
 
+/// The ports at which this host has sockets for datagrams, or listens for streams, at an address.
+fn ports(at: Ipv4Addr) -> Vec<u16> {
+    let at = format!("{:08X}", u32::from_ne_bytes(at.octets()));
+    let of = |table: &str, state: &str| {
+        let text = std::fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
+        let sockets = text.lines().filter_map(|line| {
+            let mut fields = line.split_whitespace().skip(1);
+            let (address, port) = fields.next()?.split_once(':')?;
+            (address == at && fields.nth(1)?.starts_with(state))
+                .then(|| u16::from_str_radix(port, 16).ok())?
+        });
+        sockets.collect::<Vec<u16>>()
+    };
+    [of("udp", ""), of("tcp", LISTENING)].concat()
+}
+
 /// Opens both kinds of sockets at this port: either may be what the transport uses.
 fn packets(at: IpAddr, port: u16, session: &Shared, seed: u64) {
     let to = SocketAddr::new(session.server.ip(), port);
@@ -121,7 +175,8 @@ fn packets(at: IpAddr, port: u16, session: &Shared, seed: u64) {
         thread::spawn(move || streams(&listener, to, &session, [one, other]));
     }
     let near = UdpSocket::bind((at, port));
-    let far = UdpSocket::bind((to.ip(), 0)).and_then(|far| far.connect(to).map(|()| far));
+    // From the address from which the control connection comes.
+    let far = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|far| far.connect(to).map(|()| far));
     let (Ok(near), Ok(far)) = (near, far) else { return };
     let [near, far] = [near, far].map(Arc::new);
     let client = Arc::new(Mutex::new(None));
@@ -270,6 +325,17 @@ mod tests {
         let said = b"\0\0\0\x20M{\"opened\":{\"key\":5,\"port\":40123,\"seed\":0}}";
         assert_eq!(port(said), Some(40_123));
         assert_eq!(port(&said[..20]), None);
+    }
+
+    #[test]
+    fn sockets_of_an_address_are_found() {
+        let at = Ipv4Addr::new(127, 0, 0, 77);
+        let udp = UdpSocket::bind((at, 0)).unwrap();
+        let tcp = TcpListener::bind((at, 0)).unwrap();
+        let client = TcpStream::connect(tcp.local_addr().unwrap()).unwrap();
+        let expected = [udp.local_addr().unwrap().port(), tcp.local_addr().unwrap().port()];
+        assert_eq!(ports(at), expected);
+        drop(client);
     }
 
     #[test]

@@ -17,6 +17,8 @@ use trunkline_calls::program::{
 use trunkline_calls::{Client, Line as _, Request, Role, ServerOptions, Stop, now};
 use trunkline_core::{Bytes, Duration};
 use trunkline_sound::Place;
+use trunkline_testkit::middle::Middle;
+use trunkline_testkit::mutation::{panics_of, seed};
 use trunkline_testkit::real_time::in_real_time;
 use trunkline_testkit::tone;
 
@@ -249,6 +251,72 @@ fn an_exact_recording_has_the_samples_that_were_sent() {
             }
         });
     }
+}
+
+/// Audio packets have a checksum of their own, so that no transport has to detect changes.
+const TRANSPORTS: [&str; 8] =
+    ["udp", "tcp", "dccp", "sctp", "xtp", "quic", "{ kind = \"quic\", mode = \"streams\" }", "urp"];
+
+#[test]
+fn a_path_that_changes_packets_of_a_recording_stops_nothing_and_no_change_is_recorded() {
+    let panics = panics_of(&["session", "network", "recording", "connect"]);
+    thread::scope(|scope| {
+        let all = TRANSPORTS.map(|transport| (transport, scope.spawn(move || changed_on_the_way(transport))));
+        for (transport, one) in all {
+            let summary = one.join();
+            println!("{transport}: {}", summary.as_deref().unwrap_or("failed"));
+            assert!(summary.is_ok(), "{transport}, with seed {}", seed());
+        }
+    });
+    assert_eq!(panics(), 0, "with seed {} the same happens", seed());
+}
+
+/// Sends a file through a path that changes one packet in five, then another to the same receiver directly.
+fn changed_on_the_way(transport: &str) -> String {
+    let folder = Folder::new();
+    let from = folder.path("from.wav");
+    let sent = noise(&from, 1, 16);
+    let options = ReceiveOptions { exact: true, ..ReceiveOptions::new(Place::File(folder.path("take.wav"))) };
+    let receiver = Serving::receiver(options);
+    let middle = Middle::start(receiver.address, [127, 0, 0, 9].into(), 5, seed()).unwrap();
+    let options = |to, transport: &str| SendOptions {
+        from: Place::File(from.clone()),
+        lasting: None,
+        transport: transport.parse().unwrap(),
+        ..tone(to)
+    };
+    let began = now();
+    // That a sender reports an error is what should happen.
+    while send(&options(middle.address(), transport)).is_err() {
+        assert!(now().since(began) < Duration::from_secs(60), "no session lasted");
+    }
+    let changed = middle.changed();
+    drop(middle);
+    let direct = options(receiver.address, "tcp");
+    send(&direct).unwrap();
+    let recordings = receiver.end().len();
+    let files = (1..).map(|number| match number {
+        1 => folder.path("take.wav"),
+        _ => folder.path(&format!("take-{number}.wav")),
+    });
+    let files: Vec<_> = files.take_while(|path| path.exists()).collect();
+    let block = direct.block_frames as usize;
+    // The first blocks may be missing.
+    let foreign = |path: &PathBuf| {
+        let recorded = samples(path, 16);
+        let at = |start: usize| {
+            recorded.iter().zip(&sent[start..]).filter(|(one, other)| one != other && **one != 0).count()
+        };
+        (0..20).map(|blocks| at(blocks * block)).min().unwrap()
+    };
+    let foreign: Vec<usize> = files.iter().map(foreign).collect();
+    let summary = format!("{changed} packets changed, {recordings} sessions, other samples {foreign:?}");
+    assert!(changed > 2, "nothing was tested: {summary}");
+    assert!(samples(files.last().unwrap(), 16) == sent, "a client that nobody disturbs: {summary}");
+    assert_eq!(foreign.iter().sum::<usize>(), 0, "{summary}");
+    let is_heard = |path: &PathBuf| samples(path, 16).iter().any(|sample| *sample != 0);
+    assert!(files[..files.len() - 1].iter().any(is_heard), "nothing was recorded: {summary}");
+    summary
 }
 
 /// An exact recording of 16 bits does not have the samples of a file of 24.
