@@ -269,19 +269,18 @@ pub(crate) fn word(trial: &Trial) -> &'static str {
 pub(crate) fn method(plan: &Plan) -> String {
     let terms = &plan.terms;
     format!(
-        "Each verdict is right with {} % confidence: Student's one-sided bound of the mean over {} to {} repetitions, \
-         above also that of a log-normal mean, for shares of messages also Clopper and Pearson's bound on all of them \
-         together, the allowed error shared among {} \
-         looks{}. One repetition of each value found where to look. Values between those that were tried are taken to \
-         keep the limits up to the edge and to break one behind it; one value far on either side is tried to see whether \
-         they do.",
+        "Each verdict is right with {} % confidence. It uses Student's one-sided bound of the mean over {} to {} \
+         repetitions (the upper bound is also that of a log-normal mean) and, for shares of messages, Clopper and \
+         Pearson's bound over all repetitions together. The error budget is shared among {} looks{}. The search started \
+         with one repetition of each value. It assumes that all values up to the edge keep the limits and all values \
+         beyond it break one; one value far on either side tests this.",
         trimmed(terms.confidence * 100.0),
         terms.repetitions,
         terms.most,
         terms.looks().len(),
         if EARLY < terms.repetitions {
             format!(
-                ", and one more after {EARLY} repetitions, which only shows that a limit is broken by far"
+                ", and one more after {EARLY} repetitions, which can only show that a limit is clearly broken"
             )
         } else {
             String::new()
