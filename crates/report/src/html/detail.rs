@@ -106,9 +106,8 @@ pub(super) fn stalls(view: &View) -> Markup {
         section aria-labelledby="stalls" {
             h2 id="stalls" { "Stalls of this machine" }
             p.aside {
-                "Periods in which the machine did not run a " a href="#def-stalls" { "probe" } " that was ready to run. \
-                                                                                             A latency "
-                "tail that is no longer than these may not come from the network."
+                "Periods in which the machine did not run a " a href="#def-stalls" { "probe" } " that was ready to run. "
+                "A latency tail that is no longer than these may not come from the network."
             }
             @for side in sides {
                 @let stalls = side.stalls();

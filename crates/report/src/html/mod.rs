@@ -151,9 +151,8 @@ fn notes(view: &View) -> Markup {
                         @if side.info().backend == Backend::Wire {
                             strong { "wire: " }
                             "The links that the file describes, in real time, between hosts that are namespaces of one machine. Times "
-                            "at both ends are read from its one clock, so one-way latencies are measured, not \
-                             estimated. Hosts have the speed of "
-                            "this machine, whatever their costs in the file. Read the tails beside "
+                            "at both ends are read from its one clock, so one-way latencies are measured, not estimated. Hosts have "
+                            "the speed of this machine, whatever their costs in the file. Read the tails beside "
                         } @else {
                             strong { "live: " }
                             "The network was used as it is. The links described in the file were not applied; they apply to "
@@ -165,9 +164,8 @@ fn notes(view: &View) -> Markup {
                 }
                 @if let Some(bound) = view.sides.iter().filter_map(Side::clock_error).max() {
                     li {
-                        "Between hosts, arrival times were converted from the clock of the sink to that of the \
-                         source: one-way times are "
-                        "within ± " (bound) " of the truth, and each flow's within its own "
+                        "Between hosts, arrival times were converted from the clock of the sink to that of the source: "
+                        "one-way times are within ± " (bound) " of the truth, and each flow's within its own "
                         a href="#def-clock-error" { "clock error bound" } ". Round trips need none."
                     }
                 }
