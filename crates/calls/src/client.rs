@@ -136,14 +136,15 @@ impl Client {
         let opened = match said {
             ToClient::Opened(opened) => *opened,
             ToClient::Refused { refusal } => return Err(refused(refusal.why)),
-            _ => return Err(strange("it does not begin with the terms of a session".to_owned())),
+            _ => return Err(strange("it does not begin with the parameters of a session".to_owned())),
         };
         let is_proved = proved.zip(opened.proof).is_some_and(|((shared, nonces), proof)| {
             shared.accepts_server(&nonces, &Opened::proved(opened.key, opened.port, opened.seed), &proof)
         });
         // Its own key says more than one that several hosts have.
         if self.key.is_some() && !is_proved && !is_known {
-            let why = "it does not prove that it has the key of `--key-file`; is the key its own, and does it use one?";
+            let why = "it does not prove that it has the key of `--key-file`; does it use `--key-file`, with the \
+                       same key?";
             return Err(refused(why.to_owned()));
         }
         Ok(opened)

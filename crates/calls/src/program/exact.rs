@@ -268,20 +268,20 @@ pub(super) fn not_a_file(place: &Place) -> String {
 fn wholeness(counters: Counters, sender: &Sending) -> Result<(), String> {
     let Some(sent) = sender.blocks else {
         return Err(
-            "it is not known whether the recording is whole: the sender has not said how much it sent"
+            "cannot tell whether the recording is complete: the sender did not report how much it sent"
                 .to_owned(),
         );
     };
     let missing = sent.saturating_sub(counters.played).max(counters.missing);
     if missing > 0 {
         return Err(format!(
-            "the recording is not whole: {missing} of {sent} packets are missing, and silence stands for those that are missing \
+            "the recording is incomplete: {missing} of {sent} packets are missing, and silence replaces those \
              between others"
         ));
     }
     if sender.left_out > 0 {
         return Err(format!(
-            "the recording is not whole: the sender lost {} blocks before they were sent",
+            "the recording is incomplete: the sender lost {} blocks before they were sent",
             sender.left_out
         ));
     }

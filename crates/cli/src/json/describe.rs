@@ -48,7 +48,7 @@ pub fn schema() -> Result<Value, String> {
     }
     Ok(json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What Trunkline prints with --json",
+        "title": "JSON output of Trunkline",
         "description": "Every object has the name of its layout (`kind`) and that layout's version (`format`). The \
                         version increases when a key changes its meaning or is removed, not when a key is added. \
                         Times are in seconds, except keys that end in `_ns`; rates in bit/s, sizes in bytes, shares \

@@ -95,7 +95,7 @@ impl Editor {
         let way = segments(path);
         if way.is_empty() || way.iter().any(String::is_empty) {
             return Err(EditError::Value(
-                "the way to a key is a list of names, none of them empty".to_owned(),
+                "the path of a key is a list of names, none of them empty".to_owned(),
             ));
         }
         let document = Document::new(&text);

@@ -185,7 +185,9 @@ fn session(
     let mut open = match frames::receive(from)? {
         None => return Ok(()),
         Some(ToFar::Open(open)) => *open,
-        Some(_) => return Err(LiveError::Protocol("the session does not begin with its terms".to_owned())),
+        Some(_) => {
+            return Err(LiveError::Protocol("the session does not begin with its parameters".to_owned()));
+        }
     };
     for terms in &open.engines {
         if terms.flow >= open.flows.len() {

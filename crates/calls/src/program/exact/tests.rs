@@ -109,7 +109,7 @@ fn a_recording_is_whole_if_all_is_there_that_was_sent() {
     let sender = |blocks, left_out| Sending { blocks, left_out, ..Sending::default() };
     assert_eq!(wholeness(counters(10, 0), &sender(Some(10), 0)), Ok(()));
     for (counters, sender, why) in [
-        (counters(10, 0), sender(None, 0), "has not said how much it sent"),
+        (counters(10, 0), sender(None, 0), "did not report how much it sent"),
         // The first or the last ones.
         (counters(7, 0), sender(Some(10), 0), "3 of 10 packets are missing"),
         (counters(8, 2), sender(Some(10), 0), "2 of 10 packets are missing"),
