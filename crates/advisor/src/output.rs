@@ -181,8 +181,7 @@ pub struct AdviceRow {
     pub marking: String,
     /// Blocks sent.
     pub sent: u64,
-    /// Blocks that had not come back when the measurement ended: lost, not accepted by the transport, or still being
-    /// retransmitted.
+    /// Blocks that had not come back at the end: lost, not accepted by the transport, or still being retransmitted.
     pub lost: u64,
     /// The fastest round trip, in seconds.
     pub fastest: f64,

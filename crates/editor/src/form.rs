@@ -26,8 +26,7 @@ pub struct FormSection {
     pub name: &'static str,
     /// Its purpose, in Markdown like every `doc`.
     pub doc: &'static str,
-    /// The keys of one of its tables; for links, those of any medium. The keys of `sweep` and `limits` depend on the
-    /// file.
+    /// The keys of one of its tables; for links, of any medium. Those of `sweep` and `limits` depend on the file.
     pub keys: Vec<FormKey>,
     /// For links: the media with their keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -15,8 +15,7 @@ pub struct RealTime {
     pub tables: Vec<&'static str>,
     /// How long it takes at most: its points come one after the other, each once.
     pub length: Duration,
-    /// Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time in
-    /// proportion.
+    /// Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time.
     pub blocks: Option<u64>,
 }
 

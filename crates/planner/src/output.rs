@@ -42,8 +42,7 @@ pub struct PlanFound {
     pub to: PlanValue,
     /// Confidence of each verdict, from 0 to 1.
     pub confidence: f64,
-    /// Repetitions of a value before it can be shown to keep the limits; a value that breaks a limit by far may have
-    /// fewer.
+    /// Repetitions of a value before it can count as kept; a value that breaks a limit by far may have fewer.
     pub repetitions: u32,
     /// Maximum number of repetitions of a value.
     pub most_repetitions: u32,

@@ -311,7 +311,7 @@ export interface paths {
         /** A study with its tables: the published values, and ours if they are stored. */
         get: operations["study"];
         put?: never;
-        /** Repeats a study: simulates it, and measures the tables that are requested on the wire and those that are always measured. */
+        /** Repeats a study: simulates it, and measures the tables requested on the wire and those always measured. */
         post: operations["repeat"];
         delete?: never;
         options?: never;
@@ -801,7 +801,7 @@ export interface components {
             load: string;
             /**
              * Format: int64
-             * @description Blocks that had not come back when the measurement ended: lost, not accepted by the transport, or still being retransmitted.
+             * @description Blocks that had not come back at the end: lost, not accepted by the transport, or still being retransmitted.
              */
             lost: number;
             /** @description The packets' differentiated services code point: `expedited` or `best-effort`. */
@@ -1409,7 +1409,7 @@ export interface components {
             doc: string;
             /** @description For limits: the figures that they can name. */
             figures?: components["schemas"]["FormFigure"][];
-            /** @description The keys of one of its tables; for links, those of any medium. The keys of `sweep` and `limits` depend on the file. */
+            /** @description The keys of one of its tables; for links, of any medium. Those of `sweep` and `limits` depend on the file. */
             keys: components["schemas"]["FormKey"][];
             /** @description For links: the media with their keys. */
             media?: components["schemas"]["FormMedium"][];
@@ -1751,7 +1751,7 @@ export interface components {
         PaperRealTime: {
             /**
              * Format: int64
-             * @description Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time in proportion.
+             * @description Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time.
              */
             blocks: number | null;
             /**
@@ -1885,7 +1885,7 @@ export interface components {
             most_repetitions: number;
             /**
              * Format: int32
-             * @description Repetitions of a value before it can be shown to keep the limits; a value that breaks a limit by far may have fewer.
+             * @description Repetitions of a value before it can count as kept; a value that breaks a limit by far may have fewer.
              */
             repetitions: number;
             /** @description Whether it was interrupted. */
@@ -2216,7 +2216,7 @@ export interface components {
              * @description Number of members.
              */
             members: number;
-            /** @description Parameters outside the E-model's range, each in a few words; `r` and `mos` are extrapolated unless this is empty. */
+            /** @description Parameters outside the E-model's range, in a few words each; `r` and `mos` are extrapolated unless empty. */
             outside_e_model: string[];
             /** @description Whether percentiles are exact; otherwise they are within 0.1 %. */
             percentiles_exact: boolean;

@@ -38,8 +38,7 @@ pub struct PaperRealTime {
     pub tables: Vec<String>,
     /// Maximum duration, in seconds.
     pub length_s: f64,
-    /// Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time in
-    /// proportion.
+    /// Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time.
     #[schema(required = true)]
     pub blocks: Option<u64>,
 }
@@ -161,8 +160,7 @@ pub struct NewStudy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10_000)]
     pub repetitions: Option<u32>,
-    /// The backend of tables that can also be measured; `sim` if missing. Tables that are always measured live stay
-    /// so.
+    /// The backend of tables that can also be measured; `sim` if missing. Some are measured live always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<StudyBackend>,
     /// Number of blocks that each channel of audio sends, in studies that count them; as in the study if missing.

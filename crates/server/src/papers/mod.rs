@@ -44,8 +44,7 @@ pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Resul
     .await
 }
 
-/// Repeats a study: simulates it, and measures the tables that are requested on the wire and those that are always
-/// measured.
+/// Repeats a study: simulates it, and measures the tables requested on the wire and those always measured.
 #[utoipa::path(
     post, path = "/papers/{name}", tag = "studies", params(("name" = String, Path, description = "The study")),
     request_body = NewStudy, responses((status = 201, body = JobStarted))
