@@ -17,7 +17,7 @@ use crate::mutation::Mutator;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The state of sockets in the kernel's table.
 const LISTENING: &str = "0A";
-/// An agent names its ports within so many bytes of a connection.
+/// Bytes at the beginning of a connection within which an agent names its ports.
 const PORTS_WITHIN: usize = 16 << 10;
 /// Packets that may come again later, or in part.
 const REMEMBERED: usize = 64;

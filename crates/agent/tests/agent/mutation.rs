@@ -128,7 +128,7 @@ fn files() -> BTreeMap<String, Vec<u8>> {
 /// The content of messages, by their numbers.
 type Content = Vec<(u32, Vec<u8>)>;
 
-/// What a controller has of a part.
+/// A controller's data of a part.
 struct Kept<'m> {
     meter: Meter<'m>,
     content: Content,
@@ -179,7 +179,7 @@ fn measure(
     let Kept { meter, content, received } = kept;
     let summary = meter.finish(outcome);
     let counted: u64 = summary.flows.iter().map(|flow| flow.counts.received).sum();
-    assert!(counted > 0 && counted <= 4 * 100, "{counted} of 400 are said to have arrived");
+    assert!(counted > 0 && counted <= 4 * 100, "{counted} of 400 count as received");
     Some((received, content))
 }
 
