@@ -17,9 +17,8 @@ fn parse_at(now: Timestamp, text: &str) -> Result<Timestamp, String> {
         let midnight = date.to_zoned(TimeZone::system()).map_err(|error| error.to_string())?;
         return Ok(midnight.timestamp());
     }
-    let ago = span(text).map_err(
-        |_| "expected a date (2026-11-22), a time (2026-11-22T09:30:00Z) or how long ago (`30 days`)",
-    )?;
+    let ago = span(text)
+        .map_err(|_| "expected a date (2026-11-22), a time (2026-11-22T09:30:00Z) or an age (`30 days`)")?;
     now.checked_sub(ago).map_err(|error| error.to_string())
 }
 

@@ -114,7 +114,7 @@ fn single(node: &Node, kind: &Kind) -> Result<Value, Wrong> {
                 return Ok(Value::Text(text.to_string()));
             }
             let suggestion = suggestion(text, choices.iter().map(|choice| choice.name));
-            Err(Wrong::Text(format!("`{text}` is not one of its words{suggestion}")))
+            Err(Wrong::Text(format!("`{text}` is not a known value{suggestion}")))
         }
         (Kind::Limit, Item::Text(text)) => text
             .parse::<Limit>()
