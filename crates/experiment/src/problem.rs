@@ -294,9 +294,9 @@ pub fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item = &'c st
         _ if candidates.is_empty() => String::new(),
         _ => match candidates.split_at_checked(MOST_NAMED) {
             Some((some, others)) if !others.is_empty() => {
-                format!("; known are {}, and {} others", enumerate(some.iter().copied()), others.len())
+                format!("; known: {}, and {} others", enumerate(some.iter().copied()), others.len())
             }
-            _ => format!("; known are {}", enumerate(candidates)),
+            _ => format!("; known: {}", enumerate(candidates)),
         },
     }
 }

@@ -148,7 +148,7 @@ pub(crate) fn nearest(key: &str, known: &[Sweepable], verb: &str) -> String {
     let next: BTreeSet<String> = known.iter().filter_map(|known| behind(&known.key)).collect();
     let written = key.get(prefix.len()..).and_then(|rest| rest.split('.').next()).unwrap_or_default();
     let suggestion = suggestion(written, next.iter().map(String::as_str));
-    match suggestion.strip_prefix("; known are ") {
+    match suggestion.strip_prefix("; known: ") {
         Some(names) if prefix.is_empty() => format!("; keys that can be {verb} begin with {names}"),
         Some(names) => format!("; behind `{}` there are {names}", prefix.trim_end_matches('.')),
         None => suggestion.replace("did you mean `", &format!("did you mean `{prefix}")),

@@ -96,10 +96,10 @@ fn of_one_of_several_sinks() {
     assert_eq!(kept(&limits, flow(vec![sink("b", 9)])), [None]);
 
     for (limit, problem) in [
-        ("flow.voice.sink.d.loss = \"< 1 %\"", "the flow `voice` has no sink `d`; known are `b` and `c`"),
+        ("flow.voice.sink.d.loss = \"< 1 %\"", "the flow `voice` has no sink `d`; known: `b` and `c`"),
         (
             "flow.voice.sink.c.fairness = \"> 0.5\"",
-            "a sink has no figure `fairness`; known are `throughput`, `voice-channels`",
+            "a sink has no figure `fairness`; known: `throughput`, `voice-channels`",
         ),
     ] {
         let error = parse(to, &format!("[limits]\n{limit}")).unwrap_err();

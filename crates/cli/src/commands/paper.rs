@@ -68,7 +68,7 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
 
 fn unknown(name: &str) -> Failure {
     let known: Vec<String> = studies().iter().map(|study| format!("`{}`", study.name)).collect();
-    Failure::input(format_args!("there is no study `{name}`; known are {}", known.join(", ")))
+    Failure::input(format_args!("there is no study `{name}`; known: {}", known.join(", ")))
 }
 
 fn failure(error: &PaperError) -> Failure {

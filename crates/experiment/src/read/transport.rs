@@ -105,7 +105,7 @@ mod tests {
         );
         assert!(said("{ kind = \"udp\"").starts_with("not TOML: "), "{}", said("{ kind = \"udp\""));
         assert!(said("").starts_with("not TOML: "));
-        assert!(said("7").starts_with("there is no transport `7`; known are `udp`, "));
+        assert!(said("7").starts_with("there is no transport `7`; known: `udp`, "));
         assert_eq!(said("\"udp\"\nseed = 3"), "a transport must be on one line");
         assert!(
             said("{ kind = \"sctp\", lifetime = \"1 s\", retransmissions = 1 }").contains("leave one out")

@@ -96,7 +96,7 @@ flows = ["voice", "bulk"]
             r#"x.toml:25:1: a bundle has no figure `fairnes`; did you mean `fairness`?"#,
             r#"x.toml:26:1: `loss` is a figure of connections, not of the whole bundle: name their transport, `bundle.trunk.TRANSPORT.loss`"#,
             r#"x.toml:27:1: `loss.max` is a figure of connections, not of the whole bundle: name their transport, `bundle.trunk.TRANSPORT.loss.max`"#,
-            r#"x.toml:28:1: a transport of a bundle has no figure `loss`; known are `fairness`, `throughput.mean`, `throughput.min`, `throughput.max`, `loss.mean`, `loss.min`, `loss.max`, `unfinished.mean`, `unfinished.min`, `unfinished.max`, `refused.mean`, `refused.min`, `refused.max`, `latency.mean.mean`, `latency.mean.min`, `latency.mean.max`, `latency.p999.mean`, `latency.p999.min` and `latency.p999.max`"#,
+            r#"x.toml:28:1: a transport of a bundle has no figure `loss`; known: `fairness`, `throughput.mean`, `throughput.min`, `throughput.max`, `loss.mean`, `loss.min`, `loss.max`, `unfinished.mean`, `unfinished.min`, `unfinished.max`, `refused.mean`, `refused.min`, `refused.max`, `latency.mean.mean`, `latency.mean.min`, `latency.mean.max`, `latency.p999.mean`, `latency.p999.min` and `latency.p999.max`"#,
             r#"x.toml:29:32: the limit of `bundle.trunk.udp.loss.mean`: `1 ms` has the unknown unit `ms`; expected a share from `0 %` to `100 %` (or 0 to 1)"#,
         ],
     ),
@@ -110,7 +110,7 @@ flows = ["voice"]
 [flow.bulk]"#,
         &[
             r#"x.toml:24:1: the bundle `trunk` has no transport `upd`; did you mean `udp`?"#,
-            r#"x.toml:25:1: the bundle `trunk` has no transport `tcp`; known are `udp`"#,
+            r#"x.toml:25:1: the bundle `trunk` has no transport `tcp`; known: `udp`"#,
         ],
     ),
 ];

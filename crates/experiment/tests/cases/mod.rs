@@ -230,7 +230,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     (
         r#"between = ["a", "b"]"#,
         r#"between = ["a", "bb"]"#,
-        &[r#"x.toml:10:17: `between` names the unknown host `bb`; known are `a`, `b` and `c`"#],
+        &[r#"x.toml:10:17: `between` names the unknown host `bb`; known: `a`, `b` and `c`"#],
     ),
     (
         r#"between = ["a", "b"]"#,
@@ -295,7 +295,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     (
         r#"delay = "20 ms""#,
         r#"medium = "ring""#,
-        &[r#"x.toml:12:10: `medium` cannot be the text `ring`; known are {media}"#],
+        &[r#"x.toml:12:10: `medium` cannot be the text `ring`; known: {media}"#],
     ),
     (
         r#"delay = "20 ms""#,
@@ -330,7 +330,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"delay = "20 ms""#,
         r#"jitter = { kind = "gaussian", mean = "1 ms" }"#,
         &[
-            r#"x.toml:12:19: the kind of a distribution cannot be the text `gaussian`; known are `constant`, `exponential`, `uniform`, `normal`, `pareto`, `bivalue`, `empirical` and `trace`"#,
+            r#"x.toml:12:19: the kind of a distribution cannot be the text `gaussian`; known: `constant`, `exponential`, `uniform`, `normal`, `pareto`, `bivalue`, `empirical` and `trace`"#,
         ],
     ),
     (
@@ -346,9 +346,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     (
         r#"delay = "20 ms""#,
         r#"jitter = { kind = "uniform", min = "1 ms", max = "2 ms", mean = "1 ms" }"#,
-        &[
-            r#"x.toml:12:58: unknown key `mean` of a distribution of kind `uniform`; known are `min` and `max`"#,
-        ],
+        &[r#"x.toml:12:58: unknown key `mean` of a distribution of kind `uniform`; known: `min` and `max`"#],
     ),
     (
         r#"delay = "20 ms""#,
@@ -387,7 +385,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     (
         r#"queue = "fifo""#,
         r#"queue = { kind = "fifo", size = "64 KiB" }"#,
-        &[r#"x.toml:13:26: unknown key `size` in the queue `fifo`; known are `kind` and `limit`"#],
+        &[r#"x.toml:13:26: unknown key `size` in the queue `fifo`; known: `kind` and `limit`"#],
     ),
     (
         r#"queue = "fifo""#,
@@ -400,7 +398,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"queue = "fifo""#,
         r#"backward = { between = ["a", "b"] }"#,
         &[
-            r#"x.toml:13:14: unknown key `between` in the direction `backward` of [link.trunk]; known are `rate`, `delay`, `mtu`, `overhead`, `shape-rate`, `shape-burst`, `committed-rate`, `committed-burst`, `peak-rate`, `peak-burst`, `policing`, `queue`, `loss`, `jitter`, `reorder`, `reorder-by`, `duplicate` and `corrupt`"#,
+            r#"x.toml:13:14: unknown key `between` in the direction `backward` of [link.trunk]; known: `rate`, `delay`, `mtu`, `overhead`, `shape-rate`, `shape-burst`, `committed-rate`, `committed-burst`, `peak-rate`, `peak-burst`, `policing`, `queue`, `loss`, `jitter`, `reorder`, `reorder-by`, `duplicate` and `corrupt`"#,
         ],
     ),
     (
@@ -433,7 +431,7 @@ transport = "udp""#,
         r#"from = "x"
 to = "b"
 transport = "udp""#,
-        &[r#"x.toml:16:8: `from` names the unknown host `x`; known are `a`, `b` and `c`"#],
+        &[r#"x.toml:16:8: `from` names the unknown host `x`; known: `a`, `b` and `c`"#],
     ),
     (
         r#"from = "a"

@@ -93,7 +93,7 @@ transport = "udp""#,
     (
         r#"transport = "udp""#,
         r#"transport = "dtls""#,
-        &[r#"x.toml:18:13: there is no transport `dtls`; known are {transports}"#],
+        &[r#"x.toml:18:13: there is no transport `dtls`; known: {transports}"#],
     ),
     (
         r#"transport = "udp""#,
@@ -151,7 +151,7 @@ source = { kind = "bulk", message = "1461 B", interval = "10 ms" }"#,
         r#"transport = "udp""#,
         r#"transport = { kind = "xtp", error-control = "some", every = 0 }"#,
         &[
-            r#"x.toml:18:45: `error-control`: `some` is not a known value; known are `selective` and `none`"#,
+            r#"x.toml:18:45: `error-control`: `some` is not a known value; known: `selective` and `none`"#,
             r#"x.toml:18:61: `every` must be a whole number from 1 to 1000000, not `0`"#,
         ],
     ),
@@ -256,15 +256,15 @@ source = { kind = "bulk", message = "1000 B" }"#,
         r#"transport = "udp""#,
         r#"transport = { kind = "tcp", profile = "dos" }"#,
         &[
-            r#"x.toml:18:39: `profile`: `dos` is not a known value; known are `linux`, `windows`, `apple`, `solaris-2.5` and `bsd-reno`"#,
+            r#"x.toml:18:39: `profile`: `dos` is not a known value; known: `linux`, `windows`, `apple`, `solaris-2.5` and `bsd-reno`"#,
         ],
     ),
     (
         r#"transport = "udp""#,
         r#"transport = { kind = "quic", mode = "message", congestion-control = "bbr" }"#,
         &[
-            r#"x.toml:18:37: `mode`: `message` is not a known value; known are `stream`, `streams` and `datagrams`"#,
-            r#"x.toml:18:69: `congestion-control`: `bbr` is not a known value; known are `cubic` and `new-reno`"#,
+            r#"x.toml:18:37: `mode`: `message` is not a known value; known: `stream`, `streams` and `datagrams`"#,
+            r#"x.toml:18:69: `congestion-control`: `bbr` is not a known value; known: `cubic` and `new-reno`"#,
         ],
     ),
     (
@@ -307,9 +307,7 @@ rate = "1 Mbit/s""#,
     (
         r#"transport = "udp""#,
         r#"transport = { kind = "udp", window = "1 KiB" }"#,
-        &[
-            r#"x.toml:18:29: unknown key `window` in the transport `udp`; known are `kind`, `buffer` and `ecn`"#,
-        ],
+        &[r#"x.toml:18:29: unknown key `window` in the transport `udp`; known: `kind`, `buffer` and `ecn`"#],
     ),
     (
         r#"transport = "udp""#,
@@ -355,7 +353,7 @@ transport = "udp"
 "#,
         &[
             r#"x.toml:15:1: the key `source` is missing in [flow.voice]; expected one of `voice`, `audio`, `bulk`, `mpuke`, `interactive`, `ipuke` and `load`"#,
-            r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known are `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `stagger`, `priority`, `effort`, `framing`, `audio`, `path`, `playback` and `codec`"#,
+            r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known: `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `stagger`, `priority`, `effort`, `framing`, `audio`, `path`, `playback` and `codec`"#,
         ],
     ),
     (
@@ -373,9 +371,7 @@ transport = "udp"
     (
         r#"samples = 80"#,
         r#"phase = "rnd""#,
-        &[
-            r#"x.toml:19:36: `phase`: `rnd` is not a known value; known are `random`, `spread` and `together`"#,
-        ],
+        &[r#"x.toml:19:36: `phase`: `rnd` is not a known value; known: `random`, `spread` and `together`"#],
     ),
     (r#"samples = 80"#, r#"file = "none.wav""#, &[r#"x.toml:19:35: `none.wav` does not exist"#]),
     (

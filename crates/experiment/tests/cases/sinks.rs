@@ -22,7 +22,7 @@ transport = "udp""#,
 to = ["b", "d", { join = "1 s" }, { host = "c", jion = "1 s" }]
 transport = "udp""#,
         &[
-            r#"x.toml:17:12: `to` names the unknown host `d`; known are `a`, `b` and `c`"#,
+            r#"x.toml:17:12: `to` names the unknown host `d`; known: `a`, `b` and `c`"#,
             r#"x.toml:17:17: the key `host` is missing in a sink of `to`; expected the name of a host"#,
             r#"x.toml:17:49: unknown key `jion` in a sink; did you mean `join`?"#,
         ],

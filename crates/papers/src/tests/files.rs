@@ -150,7 +150,7 @@ fn wrong_files_give_their_problems_with_places() {
         ),
         ("latency_mean / 2", "latency_mean /", "13:9: `latency_mean /` ends where a value is missing"),
         ("unit = \"ms\"", "unit = \"KiB/s\"", "14:8: `latency_mean` needs a `unit`: `s`, `ms`, `us`"),
-        ("unit = \"ms\"", "unit = \"min\"", "14:8: unknown unit `min`; known are"),
+        ("unit = \"ms\"", "unit = \"min\"", "14:8: unknown unit `min`; known: "),
         (
             "message_bytes * 2",
             "message_byte * 2",
@@ -169,7 +169,7 @@ fn wrong_files_give_their_problems_with_places() {
         (
             "keys = [\"message_bytes\"]",
             "keys = [\"bytes\"]",
-            "21:9: unknown column of a.toml `bytes`; known are `message_bytes`",
+            "21:9: unknown column of a.toml `bytes`; known: `message_bytes`",
         ),
         (
             "experiment = \"a.toml\"",
@@ -185,13 +185,13 @@ fn wrong_files_give_their_problems_with_places() {
         (
             "columns = [\"mean_ms\"], only",
             "columns = [\"mean\"], only",
-            "33:42: unknown column of `delay` `mean`; known are `mean_ms` and `double`",
+            "33:42: unknown column of `delay` `mean`; known: `mean_ms` and `double`",
         ),
         ("error = {", "eror = {", "33:1: unknown word `eror`; did you mean `error`?"),
         (
             "{message_bytes}",
             "{message}",
-            "35:44: unknown name `message`; known are `message_bytes`, `mean_ms` and `double`",
+            "35:44: unknown name `message`; known: `message_bytes`, `mean_ms` and `double`",
         ),
         ("{message_bytes}", "{message_bytes", "lacks a closing brace"),
     ] {

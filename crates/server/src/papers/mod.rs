@@ -125,7 +125,7 @@ fn find(name: &str) -> Result<&'static trunkline_papers::Study, ApiError> {
     trunkline_papers::find(name).ok_or_else(|| {
         let known: Vec<String> = studies().iter().map(|study| format!("`{}`", study.name)).collect();
         let name = name.escape_debug();
-        ApiError::not_found(format_args!("there is no study `{name}`; known are {}", known.join(", ")))
+        ApiError::not_found(format_args!("there is no study `{name}`; known: {}", known.join(", ")))
     })
 }
 

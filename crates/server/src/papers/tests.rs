@@ -25,7 +25,7 @@ fn every_study_is_shown_as_it_was_published() {
 #[test]
 fn what_is_not_there_is_told() {
     let told = |error: ApiError| error.info().message.clone();
-    assert!(find("nobody2001").is_err_and(|error| told(error).contains("known are `hawley1989`")));
+    assert!(find("nobody2001").is_err_and(|error| told(error).contains("known: `hawley1989`")));
     let study = find("hawley1989").expect("it is there");
     let tables = |tables: &[&str]| crate::api::NewStudy {
         tables: Some(tables.iter().map(|name| (*name).to_owned()).collect()),
