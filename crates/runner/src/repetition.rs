@@ -90,7 +90,7 @@ pub(crate) fn measure(
 
 /// What recorders need to know of flows. The network between real hosts is not that of the file, and the profiles of the
 /// kernel's transports are those of `sim` only.
-fn metas(flows: impl Iterator<Item = FlowMeta>, backend: Backend) -> Vec<FlowMeta> {
+pub(crate) fn metas(flows: impl Iterator<Item = FlowMeta>, backend: Backend) -> Vec<FlowMeta> {
     let meta = |meta: FlowMeta| {
         let send_limit = meta.send_limit.filter(|limit| backend.is_simulated() || !limit.in_sim_only);
         if backend.has_links_of_file() {
@@ -116,7 +116,7 @@ fn attach(scenario: &Scenario, singles: Vec<FlowSummary>, summary: &mut Repetiti
 }
 
 /// Names the limit that drops packets of flows with missing messages even on an idle line.
-fn say_what_cuts(scenario: &Scenario, summary: &mut RepetitionSummary) {
+pub(crate) fn say_what_cuts(scenario: &Scenario, summary: &mut RepetitionSummary) {
     for (index, flow) in summary.flows.iter_mut().enumerate().take(scenario.flows.len()) {
         if flow.counts.lost + flow.counts.unfinished + flow.counts.refused > 0 {
             flow.cut_by = scenario.cut_by(index);

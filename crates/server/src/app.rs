@@ -13,6 +13,7 @@ use crate::access::Access;
 use crate::api::{ApiError, Backend, MAIN_FILE};
 use crate::files::ServedFiles;
 use crate::jobs::Jobs;
+use crate::predict::Predictions;
 
 /// Maximum number of simultaneous watchers.
 const MOST_WATCHERS: usize = 256;
@@ -38,6 +39,8 @@ pub(crate) struct App {
     pub(crate) access: Access,
     /// The jobs.
     pub(crate) jobs: Jobs,
+    /// What is simulated while somebody draws.
+    pub(crate) predictions: Predictions,
     /// Places for watchers.
     pub(crate) watchers: Arc<Semaphore>,
     /// True once the server is shutting down.
@@ -59,6 +62,7 @@ impl App {
             machine: trunkline_live::machine_description(),
             access,
             jobs: Jobs::new(),
+            predictions: Predictions::new(),
             watchers: Arc::new(Semaphore::new(MOST_WATCHERS)),
             closing: watch::Sender::new(false),
         }

@@ -24,6 +24,7 @@ mod jobs;
 mod listen;
 mod measure;
 mod papers;
+mod predict;
 mod routes;
 mod transfer;
 

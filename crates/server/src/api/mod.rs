@@ -13,6 +13,7 @@ mod events;
 mod jobs;
 mod papers;
 mod plan;
+mod predict;
 mod report;
 mod runs;
 mod server;
@@ -36,6 +37,7 @@ pub use plan::{
     NewPlan, PlanAnswer, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict, PlanResult,
     PlanRising, PlanTrial, PlanValue, PlanVerdict,
 };
+pub use predict::{NewPrediction, PredictedPoint, Prediction};
 pub use report::{
     Estimate, FigureDefinition, FigureQuantity, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow,
     ReportHeard, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide,

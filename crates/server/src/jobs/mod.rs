@@ -116,6 +116,13 @@ impl Jobs {
         table.jobs.iter().find(|job| job.run() == Some(run) && !job.state().is_over()).cloned()
     }
 
+    /// Whether something is measured in real time on this machine now, or is about to be.
+    pub(crate) fn measures(&self) -> bool {
+        let table = self.table();
+        let first = table.waiting.front().map(|(job, _)| job);
+        table.running.iter().chain(first).any(|job| job.needs() == Needs::Machine)
+    }
+
     /// Stops a job: at once if it waits.
     pub(crate) fn stop(&self, id: &str) -> Result<Arc<Job>, ApiError> {
         let job = self.find(id)?;

@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 
 use crate::api::{self, ApiError, ErrorKind};
 use crate::app::App;
-use crate::{compare, drawing, forms, papers};
+use crate::{compare, drawing, forms, papers, predict};
 
 /// Prefix of all paths.
 pub(crate) const BASE: &str = "/api/v1";
@@ -59,6 +59,7 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         .routes(routes!(drawing::drawing))
         .routes(routes!(drawing::edit))
         .routes(routes!(drawing::examples))
+        .routes(routes!(predict::predict))
         .routes(routes!(runs::list, runs::begin))
         .routes(routes!(runs::import))
         .routes(routes!(runs::run, runs::remove))

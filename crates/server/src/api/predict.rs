@@ -1,0 +1,47 @@
+//! Predictions: short simulations that are not stored.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Report;
+
+/// An experiment to be predicted.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPrediction {
+    /// The file: TOML.
+    pub text: String,
+    /// The point, from 0 [default: the last one].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<usize>,
+    /// Wall time that the simulation may take, in milliseconds [default: 200].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 10_000)]
+    pub budget_ms: Option<u32>,
+}
+
+/// What the simulator found within its budget.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Prediction {
+    /// The point, from 0.
+    pub point: usize,
+    /// All points of the sweep, at most 1,000; empty without a sweep.
+    pub points: Vec<PredictedPoint>,
+    /// Whether the repetition was simulated to its end.
+    pub whole: bool,
+    /// Virtual time that was simulated, in seconds.
+    pub simulated_s: f64,
+    /// Virtual time of a repetition, in seconds.
+    pub length_s: f64,
+    /// Wall time that the simulation took, in milliseconds.
+    pub took_ms: f64,
+    /// Its figures: those of a run with this one point and repetition, and with number 0.
+    pub report: Report,
+}
+
+/// A point of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PredictedPoint {
+    /// Its value on each axis.
+    pub values: Vec<String>,
+}

@@ -1,0 +1,173 @@
+//! Predictions while somebody draws: a short simulation at every edit, which the next edit ends.
+//!
+//! What a prediction may take is bounded: the wall time that it may simulate for, the members and hosts of the file, and the
+//! number of predictions at once. It is not a job, and nothing of it is stored.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::State;
+use tokio::sync::Semaphore;
+use trunkline_experiment::{Experiment, Progress, Scenario, Supervisor};
+
+use crate::api::{ApiError, NewPrediction, PredictedPoint, Prediction};
+use crate::app::{App, Shared};
+use crate::extract::Body;
+
+/// Wall time for a prediction without a budget, in milliseconds.
+const BUDGET_MS: u32 = 200;
+/// The largest budget, in milliseconds.
+const LARGEST_BUDGET_MS: u32 = 10_000;
+/// Predictions that wait for the one at work.
+const MOST_WAITING: usize = 16;
+/// Members of flows, and hosts, up to which a file is simulated without being asked for.
+const MOST_UNASKED: u64 = 5_000;
+/// The same of one that is asked for, by a budget of its own.
+const MOST_ASKED: u64 = 100_000;
+/// Points of which the names are given.
+const MOST_NAMED: usize = 1_000;
+
+/// The place of the one prediction that is at work.
+#[derive(Debug)]
+pub(crate) struct Predictions {
+    turn: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+impl Predictions {
+    pub(crate) fn new() -> Predictions {
+        Predictions { turn: Arc::new(Semaphore::new(1)), waiting: AtomicUsize::new(0) }
+    }
+}
+
+/// Simulates one repetition of a point for a moment, and stores nothing. The simulation ends when its client closes the
+/// connection, when the budget is used up, or when a measurement in real time begins; its figures are of the time that was
+/// simulated until then.
+#[utoipa::path(
+    post, path = "/predict", tag = "experiments", request_body = NewPrediction, responses((status = 200, body = Prediction))
+)]
+pub(crate) async fn predict(
+    State(app): Shared,
+    Body(new): Body<NewPrediction>,
+) -> Result<Json<Prediction>, ApiError> {
+    // Dropped with this request: when its client is gone, nobody waits for the simulation.
+    let gone = Gone(Arc::new(AtomicBool::new(false)));
+    let stop = Arc::clone(&gone.0);
+    let _waits = Waits::begin(&app.predictions.waiting)?;
+    let closed = |_| ApiError::busy("the server is shutting down");
+    let turn = Arc::clone(&app.predictions.turn).acquire_owned().await.map_err(closed)?;
+    app.blocking(move |app| {
+        // Kept until the simulation has ended, also if nobody waits for it any more.
+        let _turn = turn;
+        predicted(app, &new, &stop).map(Json)
+    })
+    .await
+}
+
+fn predicted(app: &App, new: &NewPrediction, stop: &AtomicBool) -> Result<Prediction, ApiError> {
+    let budget = new.budget_ms.unwrap_or(BUDGET_MS);
+    if !(1..=LARGEST_BUDGET_MS).contains(&budget) {
+        return Err(ApiError::input(format_args!(
+            "`budget_ms` must be from 1 to {LARGEST_BUDGET_MS}, not {budget}"
+        )));
+    }
+    let experiment = app.experiment(&new.text)?;
+    // The last point of a sweep has its largest values, mostly: there it shows what is too much.
+    let point = new.point.unwrap_or(experiment.points.len().saturating_sub(1));
+    let scenario = match experiment.points.get(point) {
+        Some(found) => &found.scenario,
+        None => {
+            return Err(ApiError::input(format_args!(
+                "the experiment has {} points: `point` must be smaller, not {point}",
+                experiment.points.len()
+            )));
+        }
+    };
+    let most = if new.budget_ms.is_some() { MOST_ASKED } else { MOST_UNASKED };
+    let size = size(scenario);
+    if size > most {
+        return Err(ApiError::conflict(format_args!(
+            "the experiment is large: it has {size} hosts and members of flows, and at most {most} are predicted"
+        )));
+    }
+    let mut watch = Watch { app, stop, until: Instant::now() + Duration::from_millis(budget.into()) };
+    if watch.progress(trunkline_core::Duration::ZERO) == Progress::Stop {
+        return Err(ApiError::conflict(
+            "a measurement in real time is running: predictions wait for its end",
+        ));
+    }
+    let started = Instant::now();
+    let run = trunkline_runner::predict(&experiment, point, &mut watch)?;
+    let simulated =
+        run.points.iter().flat_map(|point| &point.repetitions).filter_map(|one| one.summary.as_ref());
+    Ok(Prediction {
+        point,
+        points: names(&experiment),
+        whole: run.info.status == trunkline_store::Status::Complete,
+        simulated_s: simulated.map(|summary| summary.duration.as_secs_f64()).sum(),
+        length_s: run.info.repetition_length.as_secs_f64(),
+        took_ms: started.elapsed().as_secs_f64() * 1e3,
+        report: trunkline_report::report(&run, None),
+    })
+}
+
+/// Hosts, and members of flows, of a scenario.
+fn size(scenario: &Scenario) -> u64 {
+    let members = scenario.flows.iter().map(|flow| u64::from(flow.meta.ids()));
+    scenario.hosts.len() as u64 + members.sum::<u64>()
+}
+
+/// The points of a sweep; nothing without one.
+fn names(experiment: &Experiment) -> Vec<PredictedPoint> {
+    let axes = &experiment.axes;
+    let value = |(axis, chosen): (&trunkline_experiment::Axis, &usize)| axis.values[*chosen].clone();
+    let named = experiment.points.iter().take(if axes.is_empty() { 0 } else { MOST_NAMED });
+    named
+        .map(|point| PredictedPoint { values: axes.iter().zip(&point.choice).map(value).collect() })
+        .collect()
+}
+
+/// Ends a simulation whose client is gone, whose budget is used up, or beside which something is measured.
+struct Watch<'w> {
+    app: &'w App,
+    stop: &'w AtomicBool,
+    until: Instant,
+}
+
+impl Supervisor for Watch<'_> {
+    fn progress(&mut self, _: trunkline_core::Duration) -> Progress {
+        let is_over = self.stop.load(Ordering::Relaxed) || Instant::now() >= self.until;
+        if is_over || self.app.jobs.measures() { Progress::Stop } else { Progress::Continue }
+    }
+}
+
+/// Tells the simulation when its request is dropped.
+struct Gone(Arc<AtomicBool>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A place among those that wait.
+struct Waits<'w>(&'w AtomicUsize);
+
+impl Waits<'_> {
+    fn begin(waiting: &AtomicUsize) -> Result<Waits<'_>, ApiError> {
+        let waits = Waits(waiting);
+        match waiting.fetch_add(1, Ordering::Relaxed) {
+            // Without a place it is counted until `waits` is dropped.
+            before if before > MOST_WAITING => Err(ApiError::busy("too many predictions at once: try again")),
+            _ => Ok(waits),
+        }
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
