@@ -7,6 +7,8 @@ import type {
   EditAnswer,
   Example,
   FormSchema,
+  NewPrediction,
+  Prediction,
   Problem,
   ServerInfo,
   Started,
@@ -81,6 +83,7 @@ export const api = {
   examples: () => get<Example[]>('/examples'),
   check: (text: string, signal?: AbortSignal) => post<CheckAnswer>('/check', { text }, signal),
   drawing: (text: string, signal?: AbortSignal) => post<DrawingAnswer>('/drawing', { text }, signal),
+  predict: (what: NewPrediction, signal?: AbortSignal) => post<Prediction>('/predict', what, signal),
   edit: (text: string, edits: Edit[], signal?: AbortSignal) => post<EditAnswer>('/edit', { text, edits }, signal),
   run: (text: string, backend: Backend, more: { file_name?: string; tags?: string[]; hear?: boolean } = {}) =>
     post<Started>('/runs', { text, backend, ...more }),

@@ -370,6 +370,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/predict": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Simulates one repetition of a point for a moment, and stores nothing. The simulation ends when its client closes the
+         *     connection, when the budget is used up, or when a measurement in real time begins; its figures are of the time that was
+         *     simulated until then.
+         */
+        post: operations["predict"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/probe": {
         parameters: {
             query?: never;
@@ -1628,6 +1649,18 @@ export interface components {
             /** @description The experiment file with its limits. */
             text: string;
         };
+        /** @description An experiment to be predicted. */
+        NewPrediction: {
+            /**
+             * Format: int32
+             * @description Wall time that the simulation may take, in milliseconds [default: 200].
+             */
+            budget_ms?: number | null;
+            /** @description The point, from 0 [default: the last one]. */
+            point?: number | null;
+            /** @description The file: TOML. */
+            text: string;
+        };
         /** @description A measurement of a connection. */
         NewProbe: {
             /**
@@ -1985,6 +2018,37 @@ export interface components {
          * @enum {string}
          */
         PlanVerdict: "kept" | "broken" | "undecided" | "not-applicable";
+        /** @description A point of a sweep. */
+        PredictedPoint: {
+            /** @description Its value on each axis. */
+            values: string[];
+        };
+        /** @description What the simulator found within its budget. */
+        Prediction: {
+            /**
+             * Format: double
+             * @description Virtual time of a repetition, in seconds.
+             */
+            length_s: number;
+            /** @description The point, from 0. */
+            point: number;
+            /** @description All points of the sweep, at most 1,000; empty without a sweep. */
+            points: components["schemas"]["PredictedPoint"][];
+            /** @description Its figures: those of a run with this one point and repetition, and with number 0. */
+            report: components["schemas"]["Report"];
+            /**
+             * Format: double
+             * @description Virtual time that was simulated, in seconds.
+             */
+            simulated_s: number;
+            /**
+             * Format: double
+             * @description Wall time that the simulation took, in milliseconds.
+             */
+            took_ms: number;
+            /** @description Whether the repetition was simulated to its end. */
+            whole: boolean;
+        };
         /** @description A problem of an experiment file, with its place. */
         Problem: {
             /** @description The column, in characters from 1. */
@@ -3326,6 +3390,38 @@ export interface operations {
                 };
             };
             /** @description The error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    predict: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPrediction"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prediction"];
+                };
+            };
+            /** @description What went wrong */
             default: {
                 headers: {
                     [name: string]: unknown;

@@ -25,6 +25,8 @@ export type FormSection = Schemas['FormSection'];
 export type FormSchema = Schemas['FormSchema'];
 
 export type Summary = Schemas['ExperimentSummary'];
+export type NewPrediction = Schemas['NewPrediction'];
+export type Prediction = Schemas['Prediction'];
 export type CheckAnswer = Schemas['Checked'];
 
 export type DrawnHost = Replace<Schemas['DrawingHost'], { keys: Tree }>;

@@ -6,7 +6,7 @@ import { aborted, api, explain } from '../api/client';
 import type { Backend, Drawing, Edit, FormSchema, Summary } from '../api/types';
 import type { Draft } from './files';
 import { announce, notify } from '../ui/live.svelte';
-import { History, type Step } from './history';
+import { DRAGGED, History, type Step } from './history';
 import { placeProblems, type PlacedProblem } from './items';
 import { places, type Place } from './locate';
 
@@ -35,6 +35,8 @@ export class ExperimentDocument {
   changed = $state(false);
   /** How many files have been opened: another drawing is seen as a whole. */
   opened = $state(0);
+  /** Whether edits come from a slider. */
+  isDragged = false;
   /** How many edits were refused: fields then show what the file has. */
   refused = $state(0);
   /** Why the server says nothing. */
@@ -115,6 +117,11 @@ export class ExperimentDocument {
     return done;
   }
 
+  /** Resolves once every edit until now is done. */
+  settled(): Promise<unknown> {
+    return this.edits;
+  }
+
   private async editNow(edits: Edit[], what: string): Promise<boolean> {
     try {
       for (let tries = 0; tries < TRIES; tries++) {
@@ -122,14 +129,14 @@ export class ExperimentDocument {
         const answer = await api.edit(before, edits);
         // Somebody typed meanwhile: their text counts, and the edit is made on it.
         if (this.text !== before) continue;
-        this.change(answer.text, what);
+        this.change(answer.text, this.isDragged ? DRAGGED + what : what);
         if (answer.drawing) {
           this.drawing = answer.drawing;
           this.stale = false;
         }
         this.places = places(answer.text);
         this.problems = placeProblems(answer.problems, answer.text, this.places);
-        announce(what);
+        if (!this.isDragged) announce(what);
         void this.check();
         return true;
       }

@@ -4,6 +4,8 @@
 const TOGETHER_MS = 1200;
 /** Typing for so many milliseconds is another step, even without a pause. */
 const LONGEST_MS = 4000;
+/** How steps of a slider are called. */
+export const DRAGGED = 'dragging ';
 /** Steps that are kept. */
 const KEPT = 500;
 /** Steps that outlive a reload. */
@@ -39,8 +41,10 @@ export class History {
     if (text === current.text) return;
     const typing = what === 'typing';
     const isSameLine = text.split('\n').length === current.text.split('\n').length;
+    // A number that is dragged makes one step, however often it is written on the way.
+    const isDragged = what.startsWith(DRAGGED) && current.what === what && now - this.typedAt < TOGETHER_MS;
     const isGathered = typing && current.what === 'typing' && now - this.typedAt < TOGETHER_MS && now - this.typingSince < LONGEST_MS;
-    if (isGathered && isSameLine && this.at === this.steps.length - 1) {
+    if ((isDragged || (isGathered && isSameLine)) && this.at === this.steps.length - 1) {
       current.text = text;
       current.name = name;
     } else {
@@ -50,7 +54,7 @@ export class History {
       this.at = this.steps.length - 1;
       this.typingSince = now;
     }
-    this.typedAt = typing ? now : -Infinity;
+    this.typedAt = typing || what.startsWith(DRAGGED) ? now : -Infinity;
   }
 
   /** The steps around the current one. */

@@ -2,7 +2,9 @@
 import { getContext, setContext } from 'svelte';
 import type { FormKey } from '../api/types';
 import type { ExperimentDocument } from './document.svelte';
+import type { Dial } from './form/dial';
 import type { Item } from './items';
+import { Predictor } from './predictor.svelte';
 
 const KEY = Symbol('editor');
 
@@ -24,11 +26,16 @@ export class EditorView {
   info = $state.raw<FormKey | undefined>();
   /** The word that this key has now, if it is one of several. */
   word = $state.raw<(() => { name: string; doc: string } | undefined) | undefined>();
+  /** The number that the key at hand has, if it has one, and how to write another. */
+  dial = $state.raw<Dial | undefined>();
   adding = $state.raw<Adding | undefined>();
   /** Where the text view is to put the cursor; a new object for every wish. */
   cursor = $state.raw<{ line: number; column: number } | undefined>();
   /** The path of a field that is to get the focus. */
   wanted = $state.raw<string | undefined>();
+
+  /** What would come of the file as it is. */
+  readonly predictor = new Predictor();
 
   constructor(readonly doc: ExperimentDocument) {}
 
@@ -42,6 +49,7 @@ export class EditorView {
     this.selected = item;
     this.wanted = undefined;
     this.info = undefined;
+    this.dial = undefined;
     this.word = undefined;
   }
 }

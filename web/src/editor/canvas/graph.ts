@@ -6,8 +6,8 @@ import { spread } from './geometry';
 import { problemsOf, same, shown, type Item, type PlacedProblem } from '../items';
 
 /** How far from the straight line the first flow between two hosts runs, and each further one beside it. */
-const FIRST_ARC = 54;
-const NEXT_ARC = 40;
+const FIRST_ARC = 78;
+const NEXT_ARC = 50;
 const BESIDE = 34;
 
 export interface HostData extends Record<string, unknown> {

@@ -72,6 +72,15 @@ export function createTextEditor(parent: ShadowRoot, text: string, events: TextE
           ...searchKeymap,
           ...defaultKeymap,
         ]),
+        // Typing over a selection, a browser itself would style the line, which the content security policy forbids.
+        EditorView.domEventHandlers({
+          beforeinput: (event, view) => {
+            if (event.inputType !== 'insertText' || event.data === null || view.composing || view.state.selection.main.empty) return false;
+            event.preventDefault();
+            view.dispatch(view.state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true });
+            return true;
+          },
+        }),
         EditorView.updateListener.of((update) => {
           const told = update.transactions.some((transaction) => transaction.annotation(ours));
           if (update.docChanged && !told) events.typed(update.state.doc.toString());

@@ -1,0 +1,94 @@
+/** The drawing says what would come of it, at every edit. */
+import type { APIRequestContext, Page } from '@playwright/test';
+import { at, begin, draft, expect, experiment, finished, picture, server, test } from './use';
+
+async function example(request: APIRequestContext, name: string): Promise<string> {
+  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
+  const found = examples.find((one) => one.name === name);
+  if (!found) throw new Error(`no example ${name}`);
+  return found.text;
+}
+
+const bar = (page: Page) => page.getByRole('group', { name: 'Prediction' });
+const label = (page: Page, name: string) => page.locator('.svelte-flow__edge-label', { hasText: name }).locator('.predicted');
+
+test('a queue that manages itself turns a call beside uploads green', async ({ page, request }) => {
+  await draft(page, await example(request, 'voice-beside-bulk'));
+  await page.goto(at('/edit'));
+  await expect(bar(page)).toContainText('bulk.count = 4');
+  await expect(bar(page)).toContainText('limits broken');
+  await expect(label(page, 'voice')).toHaveText(/^✗30\d ms RTT · 9\d % lost or late$/);
+  await expect(label(page, 'trunk')).toContainText(/% used · \d+ dropped/);
+  await expect(page.getByRole('list', { name: 'Predicted' })).toContainText(/voice: round trip p99 30\d ms.*; breaks .*latency.p99 < 150 ms/);
+  await picture(page, 'predicted-fifo');
+
+  await page.locator('.svelte-flow__edge-label', { hasText: 'trunk' }).click();
+  await page.getByLabel('queue', { exact: true }).first().selectOption('fq-codel');
+  await expect(label(page, 'voice')).toHaveText(/^✓[4-9]\d\.?\d* ms RTT/);
+  await expect(bar(page)).toContainText('all 2 limits hold');
+  await picture(page, 'predicted-fq-codel');
+
+  // Every point of the sweep can be looked at.
+  await bar(page).getByRole('button', { name: 'The next point' }).click();
+  await expect(bar(page)).toContainText('bulk.count = 0');
+  await bar(page).getByRole('checkbox', { name: 'Predict' }).uncheck();
+  await expect(label(page, 'voice')).toHaveCount(0);
+  await page.reload();
+  await expect(bar(page).getByRole('checkbox', { name: 'Predict' })).not.toBeChecked();
+});
+
+test('a slider changes a number, the figures follow, and it is one step back', async ({ page }) => {
+  await draft(page, experiment('dragged', { seconds: 1 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, ''));
+  await page.goto(at('/edit'));
+  await expect(label(page, 'voice')).toContainText(/^✓?\d+/);
+  await page.locator('.svelte-flow__edge-label', { hasText: 'trunk' }).click();
+  const delay = page.getByLabel('delay', { exact: true }).first();
+  await delay.focus();
+  const slider = page.getByLabel('delay, slider');
+  await slider.fill('0.2');
+  await slider.fill('0.5');
+  await expect(delay).toHaveValue('163 ms');
+  await expect(label(page, 'voice')).toHaveText(/^✗1[6-9]\d ms/);
+  await page.getByRole('button', { name: /^Undo: dragging delay/ }).click();
+  await expect(delay).toHaveValue('51.5 ms');
+  await expect(label(page, 'voice')).toContainText('✓');
+});
+
+test('an edit ends the simulation before it, and what is typed last is what is shown', async ({ page }) => {
+  await draft(page, experiment('typed', { seconds: 1 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, ''));
+  await page.goto(at('/edit'));
+  await expect(bar(page).locator('.took')).toBeVisible();
+  let asked = 0;
+  let ended = 0;
+  page.on('request', (request) => (asked += Number(request.url().endsWith('/predict'))));
+  page.on('requestfailed', (request) => (ended += Number(request.url().endsWith('/predict'))));
+  await page.getByRole('tab', { name: 'Text' }).click();
+  await page.locator('.cm-line', { hasText: 'delay = "51.5 ms"' }).click();
+  await page.keyboard.press('End');
+  await page.keyboard.press('Shift+Home');
+  const from = Date.now();
+  // By way of texts that mean something else, or nothing.
+  await page.keyboard.type('delay = "951 ms"', { delay: 70 });
+  await expect(label(page, 'voice')).toContainText(/^✗9[5-9]\d ms/);
+  console.log(`predicted ${Date.now() - from} ms after the first of 16 keys; ${asked} asked, ${ended} ended by the next edit`);
+  expect(asked).toBeGreaterThan(1);
+});
+
+test('nothing is simulated beside a measurement in real time, and it is said', async ({ page, request }) => {
+  const live = experiment('measured meanwhile', { seconds: 4, repetitions: 1 }).replace(/\[sweep\][\s\S]*/, '');
+  await draft(page, live);
+  const { job } = await begin(request, live, 'live');
+  await page.goto(at('/edit'));
+  await expect(bar(page)).toContainText('a measurement in real time is running');
+  await expect(label(page, 'voice')).toHaveCount(0);
+  await finished(request, job);
+  await expect(label(page, 'voice')).toHaveCount(1);
+});
+
+test('a large experiment is predicted when that is asked for', async ({ page }) => {
+  await draft(page, experiment('large', { seconds: 1 }).replace('[1, 6]', '[6000]'));
+  await page.goto(at('/edit'));
+  await expect(bar(page)).toContainText('the experiment is large');
+  await bar(page).getByRole('button', { name: 'Predict now' }).click();
+  await expect(label(page, 'voice')).toBeVisible({ timeout: 30_000 });
+});
