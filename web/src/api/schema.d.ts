@@ -3421,7 +3421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Prediction"];
                 };
             };
-            /** @description What went wrong */
+            /** @description The error */
             default: {
                 headers: {
                     [name: string]: unknown;
