@@ -48,7 +48,7 @@ enum Command {
     Attack(attack::Attack),
     /// Load agents, reflector, server and wire for two hours with faults, and fail if memory, descriptors or threads grow
     Endure(endure::Endure),
-    /// Build a Linux that runs in virtual time, for the bench `matrix`, from Debian's source
+    /// Build a Linux that runs in virtual time, as a host of `sim` and for the bench `matrix`, from Debian's source
     Kernel,
     /// Repeat the tests in real time, and fail at any rerun
     Reruns(reruns::Reruns),

@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["flows"],
     &["editor", "peer", "io"],
     &["simulator", "live", "wire", "sound", "control"],
-    &["calls", "agent", "store"],
+    &["calls", "agent", "store", "kernel"],
     &["runner"],
     &["report"],
     &["papers", "planner", "advisor"],

@@ -85,6 +85,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
                 live,
                 wire,
                 tap: None,
+                kernel_init: None,
                 fleet: None,
                 hear: &Hear::default(),
             };

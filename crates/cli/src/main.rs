@@ -8,6 +8,11 @@ use trunkline::args::{Cli, manual};
 use trunkline::output::{self, Failure};
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if trunkline_kernel::init::is_wanted() {
+        // The console of the kernel has said why.
+        return trunkline_kernel::init::run().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     let mut command = manual::command();
     // An empty variable is one that is not set.
     if std::env::var_os("TRUNKLINE_STORE").is_some_and(|place| place.is_empty()) {

@@ -1,6 +1,7 @@
 //! The progress of a run: a bar on a terminal, with the figures of the last repetition below it; plain lines otherwise; both
 //! with the time left.
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -181,6 +182,11 @@ impl Observer for Display {
 
     fn repetition_done(&self) {
         self.count();
+    }
+
+    fn console(&self, host: &str, file: &Path) {
+        let line = format!("console: host {host} in {}", file.display());
+        self.with(|state| state.bar.suspend(|| output::note(line)));
     }
 
     fn heard(&self, heard: &Heard) {

@@ -52,6 +52,31 @@ fn a_file_without_flows_is_for_the_wire_alone() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn hosts_with_a_kernel_need_one_and_the_simulator() {
+    let bench = Bench::new();
+    let with =
+        |kernel: &str| GOOD.replace("a = {}", &format!("a = {{ kernel = \"{kernel}\", run = \"true\" }}"));
+    bench.write("text", "no program");
+    for (kernel, on, says) in [
+        ("none", "sim", "no kernel at `none`"),
+        ("text", "sim", "`text` is not an executable file"),
+        (".", "sim", "is not an executable file"),
+        ("/bin/true", "sim", "host `a` is a kernel, on which programs run (`run`), not flows"),
+        ("/bin/true", "live", "on `live` a host has no `kernel` of its own; use `--on sim`"),
+    ] {
+        bench.write("kernel.toml", with(kernel));
+        for command in ["check", "run"] {
+            let ran = bench.run(&[command, "kernel.toml", "--on", on]);
+            assert_eq!(ran.code, Some(2), "{kernel}: {ran:#?}");
+            assert!(ran.err.contains(says), "wants `{says}`: {ran:#?}");
+            assert!(kernel == "/bin/true" && on == "sim" || ran.err.contains("kernel.toml:4:16"), "{ran:#?}");
+        }
+    }
+    assert!(!bench.store().exists(), "nothing is written");
+}
+
+#[test]
 fn the_good_file_is_good() {
     let bench = Bench::new();
     bench.write("good.toml", GOOD);

@@ -95,6 +95,17 @@ pub struct Host {
     pub processor: usize,
     /// Where its agent listens, `host:port`, if it has one. Only `live` asks.
     pub agent: Option<String>,
+    /// The Linux kernel that it is, if it is one. Only `sim` asks.
+    pub kernel: Option<Kernel>,
+}
+
+/// A host that is a Linux kernel in virtual time: User-Mode Linux.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The kernel's file, as written: relative to the experiment file.
+    pub file: String,
+    /// The program that runs on it, a line for the shell.
+    pub run: Option<String>,
 }
 
 /// A link between two hosts, or a medium with more stations.

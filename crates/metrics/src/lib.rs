@@ -47,7 +47,7 @@ pub use playback::{Arrived, Playback, PlaybackFifo, TalkSpurts};
 pub use playout::Playout;
 pub use quality::{Listening, QualitySummary};
 pub use record::{
-    BundleMeta, DriverOutcome, Fate, FlowMeta, FlowOutcome, Lasting, Observation, OnNetwork, Record,
+    BundleMeta, Console, DriverOutcome, Fate, FlowMeta, FlowOutcome, Lasting, Observation, OnNetwork, Record,
     Recorder, SocketPair, TraceSink,
 };
 pub use reordering::NextExpected;

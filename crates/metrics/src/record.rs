@@ -281,6 +281,18 @@ pub struct DriverOutcome {
     pub flows: Vec<FlowOutcome>,
     /// True if it was stopped before the end.
     pub partial: bool,
+    /// The output of programs on hosts.
+    #[serde(skip)]
+    pub consoles: Vec<Console>,
+}
+
+/// The output of the programs on a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Console {
+    /// The host's name.
+    pub host: String,
+    /// The text.
+    pub text: String,
 }
 
 /// What a driver knows of a flow beside its messages.

@@ -79,6 +79,7 @@ pub(crate) fn all(
             live,
             wire,
             tap: None,
+            kernel_init: None,
             fleet: None,
             hear: &hear,
         }

@@ -217,7 +217,18 @@ impl<'m> Means<'m> {
         'm: 'r,
     {
         let Means { backend, jobs, live, wire, tap, fleet } = *self;
-        Request { experiment, file, backend, jobs, live, wire, hear: Hear::nothing(), tap, fleet }
+        Request {
+            experiment,
+            file,
+            backend,
+            jobs,
+            live,
+            wire,
+            hear: Hear::nothing(),
+            tap,
+            kernel_init: None,
+            fleet,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod exact;
 mod files;
 mod growing;
 mod hearing;
+mod kernels;
 mod parallel;
 mod predict;
 mod repetition;

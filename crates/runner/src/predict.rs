@@ -35,6 +35,7 @@ pub fn predict(
         wire: None,
         hear: &hear,
         tap: None,
+        kernel_init: None,
         fleet: None,
     };
     precheck(&request)?;

@@ -1,11 +1,13 @@
 //! One repetition of one point: from the driver's observations to traces, audio and a summary in the store.
 
+use std::path::{Path, PathBuf};
+
 use trunkline_agent::controller::PartKey;
 use trunkline_core::Seed;
 use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_live::LiveError;
 use trunkline_metrics::{
-    DriverOutcome, FlowMeta, FlowSummary, Meter, RepetitionSummary, SendLimit, TraceSink,
+    Console, DriverOutcome, FlowMeta, FlowSummary, Meter, RepetitionSummary, SendLimit, TraceSink,
 };
 use trunkline_store::{Backend, RunWriter};
 
@@ -18,6 +20,9 @@ use crate::hearing::{Ears, Heard};
 use crate::schedule::{Request, RunnerError, Task};
 use crate::tap::{TappedRepetition, TappedSupervisor, TappedTraces};
 
+/// A summary, what was heard, and by host the file with the output of its programs.
+pub(crate) type Measured = (RepetitionSummary, Vec<Heard>, Vec<(String, PathBuf)>);
+
 /// Measures and stores in the run with this key; the summary is partial if it was stopped. Also says what was heard.
 pub(crate) fn measure(
     (writer, run): (&RunWriter, &str),
@@ -26,7 +31,7 @@ pub(crate) fn measure(
     seed: Seed,
     request: Request<'_>,
     supervisor: &mut (dyn Supervisor + Send),
-) -> Result<(RepetitionSummary, Vec<Heard>), RunnerError> {
+) -> Result<Measured, RunnerError> {
     let flows = metas(scenario.flows.iter().map(|flow| flow.meta.clone()), request.backend);
     let names: Vec<&str> = flows.iter().map(|meta| meta.name.as_str()).collect();
     let mut traces = writer.begin_repetition(task.stored, task.repetition, &names)?;
@@ -60,7 +65,8 @@ pub(crate) fn measure(
     let ((meter, singles), (audio, ears)) = recorder;
     // Both are closed also when the driver failed: what was recorded stays.
     let audio = audio.finish().map_err(RunnerError::Audio);
-    let (outcome, failed) = driven?;
+    let (mut outcome, failed) = driven?;
+    let consoles = write_consoles(&audio_directory, std::mem::take(&mut outcome.consoles));
     let of_singles =
         DriverOutcome { duration: outcome.duration, partial: outcome.partial, ..DriverOutcome::default() };
     let singles = singles.finish(of_singles);
@@ -84,8 +90,19 @@ pub(crate) fn measure(
     }
     match failed {
         Some(error) => Err(error),
-        None => Ok((summary, heard)),
+        None => Ok((summary, heard, consoles?)),
     }
+}
+
+/// Writes the output of programs, a file for each host.
+fn write_consoles(folder: &Path, consoles: Vec<Console>) -> Result<Vec<(String, PathBuf)>, RunnerError> {
+    let write = |Console { host, text }: Console| {
+        std::fs::create_dir_all(folder)?;
+        let file = folder.join(format!("{host}.log"));
+        std::fs::write(&file, text)?;
+        Ok((host, file))
+    };
+    consoles.into_iter().map(write).collect::<std::io::Result<_>>().map_err(RunnerError::Audio)
 }
 
 /// What recorders need to know of flows. The network between real hosts is not that of the file, and the profiles of the

@@ -15,6 +15,7 @@ use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store, StoreE
 use crate::backend;
 use crate::congestion;
 use crate::hearing::{Hear, HearError, Heard};
+use crate::kernels;
 use crate::parallel::in_parallel;
 use crate::repetition;
 use crate::tap::Tap;
@@ -39,6 +40,9 @@ pub struct Request<'r> {
     pub hear: &'r Hear,
     /// Who listens to what is measured, while it is.
     pub tap: Option<&'r dyn Tap>,
+    /// The program that is the first process of hosts that are kernels, see [`trunkline_kernel::init`]. Without it, such hosts
+    /// are refused.
+    pub kernel_init: Option<&'r Path>,
     /// The agents on the hosts, if `live` is to measure between them and not within this machine.
     pub fleet: Option<&'r Fleet>,
 }
@@ -70,6 +74,8 @@ pub trait Observer: Sync {
     fn repetition_done(&self);
     /// It was the last one that its point lacked.
     fn point_done(&self);
+    /// The output of the programs on a kernel is in this file.
+    fn console(&self, _host: &str, _file: &Path) {}
     /// What a listener heard was written.
     fn heard(&self, _heard: &Heard) {}
     /// Something that the user should know and that does not end the run.
@@ -103,6 +109,9 @@ pub enum RunnerError {
     /// The experiment asks for what a simulation does not have: bad input.
     #[error(transparent)]
     Simulation(#[from] trunkline_simulator::SimulationError),
+    /// A host that is a kernel does not start: bad input.
+    #[error("{0}")]
+    Kernel(String),
     /// Sockets, the far end, the network.
     #[error(transparent)]
     Live(#[from] trunkline_live::LiveError),
@@ -142,6 +151,7 @@ impl RunnerError {
             RunnerError::NoFlows
             | RunnerError::Key(_)
             | RunnerError::Simulation(_)
+            | RunnerError::Kernel(_)
             | RunnerError::AgentsUnused
             | RunnerError::HearThroughAgents { .. } => true,
             RunnerError::Fleet(error) => error.is_bad_input(),
@@ -162,6 +172,7 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
         if point.scenario.flows.is_empty() {
             return Err(RunnerError::NoFlows);
         }
+        kernels::check(request, &point.scenario)?;
         if is_elsewhere {
             driver.refuse(&point.scenario)?;
         } else {
@@ -395,7 +406,8 @@ fn one(
     if let Some(fleet) = request.fleet {
         fleet.notes().iter().for_each(|note| observer.warning(note));
     }
-    let (summary, heard) = measured?;
+    let (summary, heard, consoles) = measured?;
+    consoles.iter().for_each(|(host, file)| observer.console(host, file));
     heard.iter().for_each(|heard| observer.heard(heard));
     if summary.partial {
         return Ok(None);

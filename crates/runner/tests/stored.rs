@@ -32,6 +32,7 @@ fn request<'r>(experiment: &'r Experiment, file: &'r Path, live: &'r LiveOptions
         wire: None,
         hear: Hear::nothing(),
         tap: None,
+        kernel_init: None,
         fleet: None,
     }
 }

@@ -13,6 +13,7 @@ use crate::conversation::{Conversation, Side};
 use crate::covered::Covered;
 use crate::drops::{self, Drops};
 use crate::events::EventQueue;
+use crate::guests::{GuestPacket, Guests};
 use crate::hosts::{Handing, Hosts, Kept};
 use crate::member::Member;
 use crate::network::Network;
@@ -54,6 +55,8 @@ pub(crate) enum Event {
     Measured,
     /// A sink of a conversation comes, goes or falls silent.
     Sink(u32, u16),
+    /// A guest has something to do.
+    Guests,
 }
 
 /// Where a member is found, without a look at the member itself.
@@ -72,7 +75,7 @@ const NOT_CONNECTED: &str = "connections-not-made";
 const EVENTS_PER_REPORT: u32 = 1 << 14;
 
 /// A point being simulated.
-pub(crate) struct Engine<'s> {
+pub(crate) struct Engine<'s, 'g> {
     pub(crate) scenario: &'s Scenario,
     /// Of this repetition.
     seed: Seed,
@@ -99,7 +102,7 @@ pub(crate) struct Engine<'s> {
     /// When that was.
     over_at: Time,
     /// When the run ends, drain time included.
-    end: Time,
+    pub(crate) end: Time,
     /// By flow of the file: what its talkers have in common.
     pub(crate) talks: Vec<TalkerSpec>,
     /// Where sources produce.
@@ -115,10 +118,20 @@ pub(crate) struct Engine<'s> {
     /// Where received bytes are read into.
     pub(crate) received: Vec<u8>,
     pub(crate) counted: Counted,
+    /// The hosts that are kernels.
+    pub(crate) guests: Option<&'g mut dyn Guests>,
+    /// When the guests' next event is queued; [`Time::MAX`] if none is.
+    pub(crate) guests_scheduled: Time,
+    /// Memory of packets that guests send.
+    pub(crate) sent: Vec<GuestPacket>,
 }
 
-impl<'s> Engine<'s> {
-    pub(crate) fn new(scenario: &'s Scenario, seed: Seed) -> Result<Engine<'s>, SimulationError> {
+impl<'s, 'g> Engine<'s, 'g> {
+    pub(crate) fn new(
+        scenario: &'s Scenario,
+        seed: Seed,
+        guests: Option<&'g mut dyn Guests>,
+    ) -> Result<Engine<'s, 'g>, SimulationError> {
         let mut engine = Engine {
             scenario,
             seed,
@@ -146,6 +159,9 @@ impl<'s> Engine<'s> {
             knows_drops: vec![false; scenario.flows.len()],
             received: Vec::new(),
             counted: Counted::new(),
+            guests,
+            guests_scheduled: Time::MAX,
+            sent: Vec::new(),
         };
         // Before whatever else happens at that moment.
         engine.events.push(Time::ZERO + scenario.duration, Event::Measured);
@@ -213,11 +229,12 @@ impl<'s> Engine<'s> {
         mut self,
         recorder: &mut dyn Recorder,
         supervisor: &mut dyn Supervisor,
-    ) -> DriverOutcome {
+    ) -> Result<DriverOutcome, SimulationError> {
         let mut until_report = EVENTS_PER_REPORT;
         let mut stopped_at = None;
         let mut watch = Watch::new(self.scenario, supervisor);
         let mut telemetry = Telemetry::new(self.scenario, &self.conversations);
+        self.schedule_guests();
         while let Some((now, event)) = self.events.pop() {
             if now > self.end {
                 break;
@@ -239,6 +256,8 @@ impl<'s> Engine<'s> {
             }
             match event {
                 Event::Source(member) => self.produce(member, recorder),
+                Event::Arrive(slot) if self.network.is_of_guest(slot) => self.guest_packet_arrived(slot)?,
+                Event::Guests => self.run_guests()?,
                 Event::Arrive(slot) => {
                     if let Some(packet) = self.network.arrive(now, slot, &mut self.events) {
                         self.packet_arrived(packet, recorder);
@@ -289,7 +308,7 @@ impl<'s> Engine<'s> {
             }
         }
         telemetry.sample_last(self.now, &self.conversations);
-        self.outcome(stopped_at, &telemetry)
+        Ok(self.outcome(stopped_at, &telemetry))
     }
 
     /// Ends the measurement if it lasts until this flow is over and that is the case: sources stop, the drain time begins.

@@ -76,6 +76,13 @@ impl<E: Copy> EventQueue<E> {
         Some((Time::from_nanos(at), event))
     }
 
+    /// When the next event is.
+    pub(crate) fn next_time(&self) -> Option<Time> {
+        let of_bucket = |bucket: &[(u64, E)]| bucket.iter().map(|(at, _)| Time::from_nanos(*at)).min();
+        of_bucket(&self.buckets[0][self.head..])
+            .or_else(|| of_bucket(self.buckets.get(self.occupied.trailing_zeros() as usize + 1)?))
+    }
+
     /// How many events wait.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
@@ -111,6 +118,7 @@ mod tests {
                 queue.push(Time::from_nanos(at), pushed);
                 model.insert((at, pushed), ());
                 pushed += 1;
+                prop_assert_eq!(queue.next_time(), model.keys().next().map(|(at, _)| Time::from_nanos(*at)));
                 for _ in 0..pops {
                     let expected = model.pop_first().map(|((at, id), ())| (Time::from_nanos(at), id));
                     let popped = queue.pop();

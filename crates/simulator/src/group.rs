@@ -15,7 +15,7 @@ pub(crate) fn knows_its_sinks(flow: &Flow) -> bool {
     features.multicast && features.reliable
 }
 
-impl Engine<'_> {
+impl Engine<'_, '_> {
     /// Queues what will become of the sinks of the conversations from this one on.
     pub(crate) fn expect_changes(&mut self, first: u32) {
         for (index, conversation) in (0..).zip(&self.conversations).skip(first as usize) {

@@ -137,7 +137,7 @@ impl Hosts {
     }
 }
 
-impl Engine<'_> {
+impl Engine<'_, '_> {
     /// How much processor time the packets and messages of a conversation take, as a multiple of what hosts say.
     pub(crate) fn effort(&self, conversation: u32) -> f64 {
         self.scenario.flows[self.conversations[conversation as usize].flow as usize].effort

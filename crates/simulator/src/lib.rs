@@ -9,6 +9,7 @@ mod engine;
 mod events;
 mod first_link;
 mod group;
+mod guests;
 mod hosts;
 mod member;
 mod network;
@@ -25,6 +26,8 @@ use trunkline_core::Seed;
 use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_metrics::{DriverOutcome, Recorder};
 
+pub use guests::{GuestFailure, GuestPacket, Guests};
+
 /// Why a point cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationError {
@@ -36,11 +39,18 @@ pub enum SimulationError {
         /// What is missing, and what to write instead.
         reason: String,
     },
+    /// There is nobody to run a host that is a kernel.
+    #[error("host `{0}` is a kernel (`kernel`), which only `trunkline run --on sim` starts")]
+    NoGuests(String),
+    /// A host that is a kernel has failed.
+    #[error(transparent)]
+    Guest(#[from] GuestFailure),
 }
 
 /// Finds what [`run`] would refuse, without running it.
 pub fn check(scenario: &Scenario) -> Result<(), SimulationError> {
     let scenario = &*scenario.singles();
+    guests::check(scenario)?;
     for (index, flow) in scenario.flows.iter().enumerate() {
         let refused = |reason| SimulationError::Flow { flow: flow.meta.name.clone(), reason };
         transports::check(scenario, index).map_err(refused)?;
@@ -58,7 +68,24 @@ pub fn run(
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, SimulationError> {
+    run_with(scenario, seed, None, recorder, supervisor)
+}
+
+/// As [`run`], with hosts that are not simulated.
+///
+/// # Errors
+/// As [`run`], and if one of these hosts fails.
+pub fn run_with(
+    scenario: &Scenario,
+    seed: Seed,
+    guests: Option<&mut dyn Guests>,
+    recorder: &mut dyn Recorder,
+    supervisor: &mut dyn Supervisor,
+) -> Result<DriverOutcome, SimulationError> {
     let singles = scenario.singles();
-    let outcome = engine::Engine::new(&singles, seed)?.run(recorder, supervisor);
+    if let Some(host) = scenario.hosts.iter().find(|host| host.kernel.is_some() && guests.is_none()) {
+        return Err(SimulationError::NoGuests(host.name.clone()));
+    }
+    let outcome = engine::Engine::new(&singles, seed, guests)?.run(recorder, supervisor)?;
     Ok(scenario.together(outcome))
 }

@@ -39,6 +39,8 @@ pub(crate) struct Network<'s> {
     /// Packets that were dropped, until the engine takes them.
     dropped: Vec<Packet>,
     sockets: Sockets,
+    /// The link that a packet of a guest enters or crosses, by slot.
+    steps: Vec<PathStep>,
 }
 
 impl<'s> Network<'s> {
@@ -63,6 +65,7 @@ impl<'s> Network<'s> {
             keeps_dropped: vec![false; scenario.flows.len()],
             dropped: Vec::new(),
             sockets: Sockets::default(),
+            steps: Vec::new(),
         }
     }
 
@@ -115,6 +118,39 @@ impl<'s> Network<'s> {
     fn fetch(&mut self, slot: u32) -> (Packet, u32) {
         self.free.push(slot);
         core::mem::take(&mut self.in_flight[slot as usize])
+    }
+
+    /// True if the packet in a slot belongs to a guest, not to a flow of the file.
+    #[inline]
+    pub(crate) fn is_of_guest(&self, slot: u32) -> bool {
+        self.is_guests(&self.in_flight[slot as usize].0)
+    }
+
+    /// Keeps a packet of a guest until it enters a link.
+    pub(crate) fn keep_of_guest(&mut self, packet: Packet, step: PathStep) -> u32 {
+        let flow = FlowId(packet.flow.0.saturating_add(self.flow_of.len() as u32));
+        self.store_of_guest(Packet { flow, ..packet }, step)
+    }
+
+    /// The packet of a guest that was kept, with the number of its flow among those of the guests, and the link that it has
+    /// crossed.
+    pub(crate) fn take_of_guest(&mut self, slot: u32) -> (Packet, PathStep) {
+        let packet = self.take(slot);
+        let flow = FlowId(packet.flow.0.saturating_sub(self.flow_of.len() as u32));
+        (Packet { flow, ..packet }, self.steps[slot as usize])
+    }
+
+    fn store_of_guest(&mut self, packet: Packet, step: PathStep) -> u32 {
+        let slot = self.store(packet, 0);
+        let none = PathStep { link: 0, from_port: 0, to_port: 0 };
+        self.steps.resize(self.steps.len().max(slot as usize + 1), none);
+        self.steps[slot as usize] = step;
+        slot
+    }
+
+    #[inline]
+    fn is_guests(&self, packet: &Packet) -> bool {
+        packet.flow.0 as usize >= self.flow_of.len()
     }
 
     /// Sends a new packet into the first link of its way.
@@ -172,7 +208,16 @@ impl<'s> Network<'s> {
 
     /// Sends the packet whose departure was queued.
     pub(crate) fn depart(&mut self, now: Time, slot: u32, events: &mut EventQueue<Event>) {
-        let packet = self.take(slot);
+        let mut packet = self.take(slot);
+        if self.is_guests(&packet) {
+            let PathStep { link, from_port, to_port } = self.steps[slot as usize];
+            packet.id = PacketId(self.next_packet);
+            self.next_packet += 1;
+            packet.to = Destination::Port(Port(to_port));
+            packet.entered = Port(from_port);
+            self.links[link].offer(now, Port(from_port), packet, &mut self.outcome);
+            return self.settle(now, link, events);
+        }
         self.send(now, packet, events);
     }
 
@@ -272,6 +317,12 @@ impl<'s> Network<'s> {
     fn settle(&mut self, now: Time, link: usize, events: &mut EventQueue<Event>) {
         let mut outcome = core::mem::take(&mut self.outcome);
         for Delivery { at, to, packet } in outcome.deliveries.drain(..) {
+            if self.is_guests(&packet) {
+                let step = PathStep { link, from_port: packet.entered.0, to_port: to.0 };
+                let slot = self.store_of_guest(packet, step);
+                events.push(at, Event::Arrive(slot));
+                continue;
+            }
             let flow = self.flow(&packet);
             self.on_first_links.delivered(now, flow, link, &packet);
             if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
@@ -293,6 +344,10 @@ impl<'s> Network<'s> {
         }
         for fate in outcome.fates.0.drain(..) {
             if let Fate::Dropped { packet, .. } = fate {
+                if self.is_guests(&packet) {
+                    self.recycle(packet.bytes);
+                    continue;
+                }
                 let flow = self.flow(&packet);
                 self.on_first_links.dropped(now, flow, link, &packet);
                 if !packet.backward && !packet.group && self.watched[flow] {

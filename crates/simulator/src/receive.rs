@@ -12,7 +12,7 @@ use crate::engine::{Engine, Event};
 use crate::hosts::{Kept, KeptFor};
 use crate::observed::Receiving;
 
-impl Engine<'_> {
+impl Engine<'_, '_> {
     /// Takes a packet that has reached the end of its path.
     pub(crate) fn packet_arrived(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
         let side = side(&packet);

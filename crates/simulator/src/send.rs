@@ -44,7 +44,7 @@ pub(crate) struct Outlet<'a, 's> {
     hosts: &'a mut Hosts,
 }
 
-impl Engine<'_> {
+impl Engine<'_, '_> {
     /// Sends what a member's source has due, as far as the transport takes it.
     pub(crate) fn produce(&mut self, m: u32, recorder: &mut dyn Recorder) {
         let member = &mut self.members[m as usize];
@@ -184,7 +184,7 @@ impl Engine<'_> {
     }
 }
 
-impl<'s> Engine<'s> {
+impl<'s> Engine<'s, '_> {
     fn talk<'a>(&'a mut self, m: u32, recorder: &'a mut dyn Recorder) -> Talk<'a, 's> {
         let member = &mut self.members[m as usize];
         let index = member.flow;

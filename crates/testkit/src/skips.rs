@@ -22,6 +22,8 @@ pub enum Missing {
     Tun,
     /// Network, mount and time namespaces of the test's own.
     Namespaces,
+    /// A User-Mode Linux that `cargo xtask kernel` has built.
+    UserModeLinux,
     /// IPv6, on the loopback interface or on another one.
     Ipv6,
 }
@@ -38,6 +40,7 @@ impl Missing {
             Missing::Nftables => "a kernel may be built without nftables",
             Missing::Tun => "a container has /dev/net/tun only if it was started with it",
             Missing::Namespaces => "a container's sandbox may refuse new namespaces",
+            Missing::UserModeLinux => "a kernel takes ten minutes to build",
             Missing::Ipv6 => "a container's network may have no IPv6",
         }
     }

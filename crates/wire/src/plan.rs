@@ -10,7 +10,7 @@ mod tests;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use trunkline_experiment::Scenario;
+use trunkline_experiment::{PathStep, Scenario};
 
 /// Links that have a /24 of their own.
 const MOST_LINKS: usize = 512;
@@ -187,6 +187,25 @@ impl Plan {
         let hops = stations.filter_map(|at| Some((self.hops(from, at.0)?, *at)));
         // The first of several that are equally near.
         hops.min_by_key(|(hops, _)| *hops).map(|(_, at)| self.station(at))
+    }
+
+    /// The link by which a host passes on what is for an address, and the ports there; `None` if it is the host's own or leads
+    /// nowhere.
+    pub fn step_towards(&self, host: usize, address: IpAddr) -> Option<PathStep> {
+        let stations = self.links.iter().flat_map(|link| &link.stations);
+        let to = stations
+            .clone()
+            .find(|station| address == station.ipv4 || station.ipv6.is_some_and(|ipv6| address == ipv6))?;
+        if to.host == host {
+            return None;
+        }
+        let PlannedHost { attachments, routes, .. } = &self.hosts[host];
+        let route =
+            |target| routes.iter().find(|route| route.to == target).map(|route| (route.out, route.next));
+        let own = attachments.iter().find(|own| own.0 == to.link).map(|own| (*own, to.port));
+        let (out, next) =
+            route(Target::Station(to.link, to.port)).or(own).or_else(|| route(Target::Link(to.link)))?;
+        Some(PathStep { link: out.0, from_port: out.1, to_port: next })
     }
 
     /// The addresses of a target, IPv4 and IPv6.

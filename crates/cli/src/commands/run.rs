@@ -51,7 +51,9 @@ fn begin(global: &Global, arguments: &args::Run, file: &Path, (live, hear): (&Li
     let named = super::named(file).to_string();
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
     let fleet = fleet(&experiment, backend)?;
-    let means = Means { live, wire: wire.as_ref(), fleet: fleet.as_ref(), hear };
+    let program = std::env::current_exe().ok();
+    let means =
+        Means { live, wire: wire.as_ref(), kernel_init: program.as_deref(), fleet: fleet.as_ref(), hear };
     let request = request(&experiment, &file, backend, arguments, means);
     // Messages name the file as the user did.
     let as_named = Request { file: Path::new(&named), ..request };
@@ -89,7 +91,9 @@ fn resume(
     let wire = wire_means(stored.info.backend)?;
     hear.check(&experiment).map_err(Failure::input)?;
     let fleet = fleet(&experiment, stored.info.backend)?;
-    let means = Means { live, wire: wire.as_ref(), fleet: fleet.as_ref(), hear };
+    let program = std::env::current_exe().ok();
+    let means =
+        Means { live, wire: wire.as_ref(), kernel_init: program.as_deref(), fleet: fleet.as_ref(), hear };
     let request = request(&experiment, file, stored.info.backend, arguments, means);
     let outcome = watched(|display, stop| trunkline_runner::resume(&store, id, request, display, stop))?;
     Ok((store, outcome))
@@ -124,6 +128,7 @@ fn warn_of_partial(why: &str, id: u64) {
 struct Means<'m> {
     live: &'m LiveOptions,
     wire: Option<&'m WireMeans>,
+    kernel_init: Option<&'m Path>,
     fleet: Option<&'m Fleet>,
     hear: &'m Hear,
 }
@@ -133,9 +138,20 @@ fn request<'r>(
     file: &'r Path,
     backend: Backend,
     arguments: &args::Run,
-    Means { live, wire, fleet, hear }: Means<'r>,
+    Means { live, wire, kernel_init, fleet, hear }: Means<'r>,
 ) -> Request<'r> {
-    Request { experiment, file, backend, jobs: jobs(arguments.jobs), live, wire, hear, tap: None, fleet }
+    Request {
+        experiment,
+        file,
+        backend,
+        jobs: jobs(arguments.jobs),
+        live,
+        wire,
+        hear,
+        tap: None,
+        kernel_init,
+        fleet,
+    }
 }
 
 /// The agents of the experiment's hosts, if they have any and are to measure; says which they are.

@@ -8,8 +8,8 @@ use trunkline_network::host::PARAMETERS;
 
 use super::Reader;
 use crate::alike::COUNT;
-use crate::model::Host;
-use crate::schema::{AGENT, FARTHEST, POSITION, PROCESSOR, PROFILE_DOC};
+use crate::model::{Host, Kernel};
+use crate::schema::{AGENT, FARTHEST, KERNEL, POSITION, PROCESSOR, PROFILE_DOC, RUN};
 use crate::tree::{Entry, Item, Node, Table};
 
 impl Reader<'_> {
@@ -24,7 +24,8 @@ impl Reader<'_> {
                 None => self.costs(entry).unwrap_or_default(),
             };
             let agent = self.agent(entry);
-            hosts.push(Host { name: entry.key.to_string(), values, profile, processor, agent });
+            let kernel = self.kernel(entry);
+            hosts.push(Host { name: entry.key.to_string(), values, profile, processor, agent, kernel });
         }
         let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
         for (index, entry) in self.named_tables(root, "hosts").iter().enumerate() {
@@ -91,6 +92,18 @@ impl Reader<'_> {
             self.remark(&node.span, message);
         }
         address
+    }
+
+    /// The kernel that the host is, and the program on it.
+    fn kernel(&mut self, entry: &Entry) -> Option<Kernel> {
+        let table = entry.node.table()?;
+        let text = |key: &str| table.node(key).and_then(|node| node.text()).map(str::to_owned);
+        let (file, run) = (text(KERNEL), text(RUN));
+        if let Some(node) = table.node(RUN).filter(|_| table.node(KERNEL).is_none()) {
+            let message = format!("`{RUN}` needs a `{KERNEL}` on which the program runs");
+            self.remark(&node.span, message);
+        }
+        Some(Kernel { file: file?, run })
     }
 
     /// Remarks on a place in the drawing that is none.

@@ -205,6 +205,10 @@ pub(crate) const PROCESSOR: &str = "processor";
 
 /// The key of the agent on a host.
 pub(crate) const AGENT: &str = "agent";
+/// The key of the kernel that a host is.
+pub(crate) const KERNEL: &str = "kernel";
+/// The key of the program on it.
+pub(crate) const RUN: &str = "run";
 
 /// The key of a host's place in the drawing.
 pub const POSITION: &str = "position";
@@ -374,6 +378,22 @@ impl Schema {
             "Address of the host's agent, for `live`: `host:port`, or `host` for port 4781. The agent (see \
              `trunkline agent`) measures the flows from and to this host; all hosts with flows need one. Without \
              this key, `live` measures within this machine.",
+        ));
+        host.push(Key::new(
+            KERNEL,
+            Shape::Plain(Kind::Text),
+            Preset::Absent,
+            "For `sim` on Linux: the host is this Linux kernel in virtual time, a User-Mode Linux built by `cargo xtask \
+             kernel`; the path is relative to this file. Its packets cross the file's links. Flows start and end at other \
+             hosts. `wire` and `live` refuse the key.",
+        ));
+        host.push(Key::new(
+            RUN,
+            Shape::Plain(Kind::Text),
+            Preset::Absent,
+            "For a host with a `kernel`: a command line for its shell, such as `iperf3 -s`. It starts with the \
+             simulation in the folder of this file, reads the files of this machine, and reaches other hosts by name. \
+             The run keeps its output.",
         ));
         host.push(Key::new(
             POSITION,

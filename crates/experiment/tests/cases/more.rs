@@ -34,6 +34,11 @@ playback = { kind = "fifo", depth = 160, fill = 161 }"#,
         &[r#"x.toml:20:49: `fill` is 161, and the FIFO holds 160 samples; lower it or raise `depth`"#],
     ),
     (
+        "a = {}",
+        r#"a = { run = "iperf3 -s" }"#,
+        &[r#"x.toml:5:13: `run` needs a `kernel` on which the program runs"#],
+    ),
+    (
         r#"source = { kind = "voice", samples = 80 }"#,
         r#"source = { kind = "voice", samples = 80 }
 codec = "g711""#,

@@ -6,9 +6,11 @@ use trunkline_agent::controller::{FleetError, PartKey};
 use trunkline_core::Seed;
 use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
 use trunkline_metrics::Recorder;
+use trunkline_store::Backend;
 
 use super::Driver;
 use crate::drive::Driven;
+use crate::kernels;
 use crate::repetition::kept;
 use crate::schedule::{Request, RunnerError};
 use crate::wire;
@@ -17,6 +19,7 @@ pub(super) struct Live;
 
 impl Driver for Live {
     fn refuse(&self, scenario: &Scenario) -> Result<(), RunnerError> {
+        kernels::refuse(Backend::Live, scenario)?;
         Ok(trunkline_live::refuse_simulated(scenario)?)
     }
 

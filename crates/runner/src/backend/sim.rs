@@ -9,6 +9,7 @@ use trunkline_metrics::Recorder;
 
 use super::Driver;
 use crate::drive::Driven;
+use crate::kernels;
 use crate::schedule::{Request, RunnerError};
 use crate::wire;
 
@@ -29,13 +30,13 @@ impl Driver for Sim {
 
     fn drive(
         &self,
-        _: Request<'_>,
+        request: Request<'_>,
         point: &Point,
         seed: Seed,
         _: &PartKey,
         recorder: &mut (dyn Recorder + Send),
         supervisor: &mut (dyn Supervisor + Send),
     ) -> Driven {
-        Ok((trunkline_simulator::run(&point.scenario, seed, recorder, supervisor)?, None))
+        Ok((kernels::run(request, point, seed, recorder, supervisor)?, None))
     }
 }

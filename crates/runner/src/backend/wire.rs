@@ -6,9 +6,11 @@ use trunkline_agent::controller::PartKey;
 use trunkline_core::Seed;
 use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
 use trunkline_metrics::Recorder;
+use trunkline_store::Backend;
 
 use super::Driver;
 use crate::drive::Driven;
+use crate::kernels;
 use crate::schedule::{Request, RunnerError};
 use crate::wire;
 
@@ -16,6 +18,7 @@ pub(super) struct Wire;
 
 impl Driver for Wire {
     fn refuse(&self, scenario: &Scenario) -> Result<(), RunnerError> {
+        kernels::refuse(Backend::Wire, scenario)?;
         wire::refuse_unwired(scenario)
     }
 

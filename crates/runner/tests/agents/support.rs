@@ -106,6 +106,7 @@ fn run_or_resume(
         wire: None,
         hear: Hear::nothing(),
         tap: None,
+        kernel_init: None,
         fleet: fleet.as_ref(),
     };
     trunkline_runner::precheck(&request)?;

@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 
 /// The flows of a link. Makes its memory once.
 #[derive(Debug)]
-pub(super) struct Flows {
+pub struct Flows {
     /// The first flow of each hash value.
     buckets: Box<[u32]>,
     /// By number; that of packets without a five-tuple is 0.
@@ -38,16 +38,19 @@ struct Flow {
     directions: [FlowDirection; 2],
 }
 
-impl Flows {
-    pub(super) fn new() -> Flows {
+impl Default for Flows {
+    /// No flow yet.
+    fn default() -> Flows {
         let mut flows = Vec::with_capacity(MOST);
         flows.push(Flow { key: None, next: NONE, seen: Time::ZERO, directions: Default::default() });
         Flows { buckets: vec![NONE; BUCKETS].into(), flows, last: 0, hand: 1, forgotten: 0 }
     }
+}
 
+impl Flows {
     /// The flow of a packet, and whether the packet goes against the direction of the flow's first.
     #[inline]
-    pub(super) fn classify(&mut self, now: Time, key: Option<&FlowKey>) -> (FlowId, bool) {
+    pub fn classify(&mut self, now: Time, key: Option<&FlowKey>) -> (FlowId, bool) {
         let Some(key) = key else { return (FlowId(0), false) };
         if let Some(backward) = self.flows[self.last as usize].goes(key) {
             self.flows[self.last as usize].seen = now;

@@ -28,25 +28,25 @@ const FRAGMENT: u8 = 44;
 
 /// What was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub struct Header {
     /// Where the network layer begins.
-    pub(super) network: usize,
+    pub network: usize,
     /// Where the transport layer begins; the frame's end if it carries no IP.
-    pub(super) transport: usize,
+    pub transport: usize,
     /// What tells its flow from others; `None` if it carries no IP.
-    pub(super) key: Option<FlowKey>,
+    pub key: Option<FlowKey>,
     /// The ECN field.
-    pub(super) ecn: Ecn,
+    pub ecn: Ecn,
     /// The urgency for priority queues: 0 for the highest precedence, 7 for none (RFC 791; RFC 2474 section 4.2.2).
-    pub(super) urgency: u16,
+    pub urgency: u16,
     /// Whether a router that cannot pass it on must not cut it, but say so.
-    pub(super) indivisible: bool,
+    pub indivisible: bool,
 }
 
 impl Header {
     /// Reads the headers of a frame; what is cut off or makes no sense carries no IP.
     #[inline]
-    pub(super) fn read(layer: Layer, frame: &[u8]) -> Header {
+    pub fn read(layer: Layer, frame: &[u8]) -> Header {
         let network = network(layer);
         let packet = frame.get(network..).unwrap_or_default();
         let may_be = |kind: [u8; 2]| layer == Layer::Ip || frame.get(12..ETHERNET) == Some(&kind);
@@ -66,7 +66,7 @@ impl Header {
     }
 
     /// Bytes at the network layer.
-    pub(super) fn size(&self, frame: &[u8]) -> Bytes {
+    pub fn size(&self, frame: &[u8]) -> Bytes {
         Bytes((frame.len() - self.network) as u64)
     }
 
@@ -163,7 +163,7 @@ fn urgency(class: u8) -> u16 {
 
 /// Marks the packet in a frame "congestion experienced", and keeps the checksum of its header right; false if it bears the
 /// mark already.
-pub(super) fn mark(layer: Layer, frame: &mut [u8]) -> bool {
+pub fn mark(layer: Layer, frame: &mut [u8]) -> bool {
     let Some(packet) = frame.get_mut(network(layer)..) else { return false };
     match packet.first().map(|byte| byte >> 4) {
         Some(4) if packet.len() >= IPV4 && packet[1] & 3 != 3 => {

@@ -7,9 +7,9 @@
 mod command;
 mod counters;
 mod due;
-mod flows;
+pub mod flows;
 mod fuzz;
-mod header;
+pub mod header;
 mod run;
 mod state;
 mod stations;

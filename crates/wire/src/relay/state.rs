@@ -74,7 +74,7 @@ impl RelayCore {
     pub fn new(config: CoreConfig) -> RelayCore {
         RelayCore {
             ports: config.mtus.iter().map(|_| PortState::default()).collect(),
-            flows: Flows::new(),
+            flows: Flows::default(),
             outcome: Outcome::default(),
             buffers: Buffers::new(config.mtus.iter().copied().max().unwrap_or_default() as usize),
             now: Time::ZERO,

@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn flows_keep_their_numbers(picks in prop::collection::vec((0u16..3000, any::<bool>()), 1..4000)) {
-        let mut flows = Flows::new();
+        let mut flows = Flows::default();
         let mut known = std::collections::BTreeMap::new();
         for (now, (port, swapped)) in (0..).map(Time::from_nanos).zip(picks) {
             let host = |n: u8| IpAddr::from([198, 18, 0, n]);
@@ -115,7 +115,7 @@ proptest! {
 
 #[test]
 fn two_flows_never_share_a_number_while_both_are_heard() {
-    let mut flows = Flows::new();
+    let mut flows = Flows::default();
     let key = |port| FlowKey { addresses: [IpAddr::from([10, 0, 0, 1]); 2], ports: [port, 1], protocol: 6 };
     // Far more flows than numbers, of which one goes on all the time.
     let (own, _) = flows.classify(Time::ZERO, Some(&key(9)));

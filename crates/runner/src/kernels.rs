@@ -1,0 +1,133 @@
+//! Hosts that are Linux kernels: only simulations have them.
+
+use trunkline_core::Seed;
+use trunkline_experiment::{Host, Point, Scenario, Supervisor};
+use trunkline_metrics::{DriverOutcome, Recorder};
+use trunkline_store::Backend;
+
+use crate::schedule::{Request, RunnerError};
+
+/// The most kernels of a simulation: each takes up to its memory of this machine.
+const MOST: usize = 32;
+
+/// Refuses kernels on a backend without them.
+pub(crate) fn refuse(backend: Backend, scenario: &Scenario) -> Result<(), RunnerError> {
+    match scenario.hosts.iter().find(|host| host.kernel.is_some()) {
+        Some(host) => Err(RunnerError::Kernel(format!("host `{}`: {}", host.name, elsewhere(backend)))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses kernels that cannot be started here, at their place in the file.
+pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), RunnerError> {
+    let kernels = scenario.hosts.iter().filter_map(|host| Some((host, host.kernel.as_ref()?)));
+    for (count, (host, kernel)) in kernels.enumerate() {
+        let refused = match request.backend {
+            Backend::Sim if count == MOST => Some(format!("more than {MOST} hosts with a `kernel`")),
+            Backend::Sim => refusal(request, &kernel.file),
+            backend => Some(elsewhere(backend)),
+        };
+        if let Some(message) = refused {
+            return Err(RunnerError::Key(placed(request, host, &kernel.file, &message)));
+        }
+    }
+    Ok(())
+}
+
+fn elsewhere(backend: Backend) -> String {
+    format!(
+        "on `{}` a host has no `kernel` of its own; use `--on sim`, or leave `kernel` and `run` out",
+        backend.name()
+    )
+}
+
+fn placed(request: &Request<'_>, host: &Host, file: &str, message: &str) -> trunkline_experiment::Problems {
+    let path = ["hosts", &host.name, "kernel"];
+    request.experiment.problem_at(&request.file.display().to_string(), &path, file, message)
+}
+
+/// Simulates a repetition of a point, with the kernels that it names.
+pub(crate) fn run(
+    request: Request<'_>,
+    point: &Point,
+    seed: Seed,
+    recorder: &mut (dyn Recorder + Send),
+    supervisor: &mut (dyn Supervisor + Send),
+) -> Result<DriverOutcome, RunnerError> {
+    match request.kernel_init {
+        Some(init) if point.scenario.hosts.iter().any(|host| host.kernel.is_some()) => {
+            with_kernels((request, init), point, seed, recorder, supervisor)
+        }
+        _ => Ok(trunkline_simulator::run(&point.scenario, seed, recorder, supervisor)?),
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{refusal, with_kernels};
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
+
+    use trunkline_kernel::Kernels;
+    use trunkline_simulator::Guests;
+
+    use super::*;
+
+    /// Why a kernel cannot be started.
+    pub(crate) fn refusal(request: &Request<'_>, file: &str) -> Option<String> {
+        if request.kernel_init.is_none() {
+            return Some("only `trunkline run` starts hosts with a `kernel`".to_owned());
+        }
+        let path = folder(request.file).join(file);
+        let built = "`cargo xtask kernel` builds one";
+        match path.metadata() {
+            Err(error) => Some(format!("no kernel at `{}` ({error}); {built}", path.display())),
+            Ok(about) if !about.is_file() || about.permissions().mode() & 0o111 == 0 => {
+                Some(format!("`{}` is not an executable file; {built}", path.display()))
+            }
+            Ok(_) => None,
+        }
+    }
+
+    pub(crate) fn with_kernels(
+        (request, init): (Request<'_>, &Path),
+        point: &Point,
+        seed: Seed,
+        recorder: &mut (dyn Recorder + Send),
+        supervisor: &mut (dyn Supervisor + Send),
+    ) -> Result<DriverOutcome, RunnerError> {
+        let failed = |error: &dyn std::fmt::Display| RunnerError::Kernel(error.to_string());
+        let file = std::path::absolute(request.file).map_err(|error| failed(&error))?;
+        let numbers = seed.stream("kernels").bits();
+        let scenario = point.scenario.singles();
+        let mut kernels =
+            Kernels::start(&scenario, numbers, folder(&file), init).map_err(|error| failed(&error))?;
+        let guests = kernels.as_mut().map(|kernels| kernels as &mut dyn Guests);
+        let outcome = trunkline_simulator::run_with(&point.scenario, seed, guests, recorder, supervisor)?;
+        let consoles = kernels.iter().flat_map(Kernels::consoles).collect();
+        Ok(DriverOutcome { consoles, ..outcome })
+    }
+
+    /// The folder of the experiment file, to which the kernels' paths are relative.
+    fn folder(file: &Path) -> &Path {
+        file.parent().unwrap_or(file)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn refusal(_: &Request<'_>, _: &str) -> Option<String> {
+    Some("hosts with a `kernel` need Linux".to_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn with_kernels(
+    _: (Request<'_>, &std::path::Path),
+    point: &Point,
+    seed: Seed,
+    recorder: &mut (dyn Recorder + Send),
+    supervisor: &mut (dyn Supervisor + Send),
+) -> Result<DriverOutcome, RunnerError> {
+    Ok(trunkline_simulator::run(&point.scenario, seed, recorder, supervisor)?)
+}

@@ -1,0 +1,119 @@
+//! Hosts that are not simulated: real kernels that follow the simulation's clock, and whose packets cross its links.
+
+use trunkline_core::{Packet, Port, Time};
+use trunkline_experiment::{PathStep, Scenario};
+
+use crate::SimulationError;
+use crate::engine::{Engine, Event};
+
+/// The hosts of a scenario that another program is.
+///
+/// They run in lock-step with the simulation: [`run`](Self::run) is called when a guest is the next that has something to
+/// do, and returns when all guests wait.
+pub trait Guests {
+    /// When a guest next has something to do.
+    fn next_event(&self) -> Option<Time>;
+
+    /// Lets the guests do what is due at `now`. Nothing else happens before `until`, so that a guest may go on until then,
+    /// if it cannot be reached any earlier by what it sends. Pushes the packets that it sends.
+    ///
+    /// # Errors
+    /// If a guest fails.
+    fn run(&mut self, now: Time, until: Time, sent: &mut Vec<GuestPacket>) -> Result<(), GuestFailure>;
+
+    /// True for a guest.
+    fn is_guest(&self, host: usize) -> bool;
+
+    /// Gives a packet to a guest, at the port of a link at which it stands.
+    ///
+    /// # Errors
+    /// If the guest fails.
+    fn receive(&mut self, now: Time, link: usize, port: Port, packet: Packet) -> Result<(), GuestFailure>;
+
+    /// The next link for a packet of a guest at a host that is not one; `None` if there is no route.
+    fn forward(&self, host: usize, packet: &Packet) -> Option<PathStep>;
+}
+
+/// A packet of a guest: bytes of the network layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestPacket {
+    /// When it was sent.
+    pub at: Time,
+    /// The link that it enters.
+    pub step: PathStep,
+    /// The packet. Its flow is a number among those of the guests.
+    pub packet: Packet,
+}
+
+/// Why a guest cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("host `{host}`: {reason}")]
+pub struct GuestFailure {
+    /// The host's name.
+    pub host: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// Finds flows at hosts that are kernels.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
+    for flow in &scenario.flows {
+        let ends = flow.to.iter().map(|sink| sink.host).chain([flow.from]);
+        let kernel = ends.map(|host| &scenario.hosts[host]).find(|host| host.kernel.is_some());
+        if let Some(host) = kernel {
+            let reason = format!(
+                "host `{}` is a kernel, on which programs run (`run`), not flows; let the flow begin and end at other hosts",
+                host.name
+            );
+            return Err(SimulationError::Flow { flow: flow.meta.name.clone(), reason });
+        }
+    }
+    Ok(())
+}
+
+impl Engine<'_, '_> {
+    /// Lets the guests do what is due.
+    pub(crate) fn run_guests(&mut self) -> Result<(), GuestFailure> {
+        let Some(guests) = &mut self.guests else { return Ok(()) };
+        if self.guests_scheduled != self.now {
+            return Ok(()); // an earlier event took its place
+        }
+        self.guests_scheduled = Time::MAX;
+        let until = self.events.next_time().unwrap_or(self.end).min(self.end);
+        let mut sent = core::mem::take(&mut self.sent);
+        guests.run(self.now, until, &mut sent)?;
+        for GuestPacket { at, step, packet } in sent.drain(..) {
+            let slot = self.network.keep_of_guest(packet, step);
+            self.events.push(at.max(self.now), Event::Depart(slot));
+        }
+        self.sent = sent;
+        self.schedule_guests();
+        Ok(())
+    }
+
+    /// A packet of a guest has crossed a link.
+    pub(crate) fn guest_packet_arrived(&mut self, slot: u32) -> Result<(), GuestFailure> {
+        let (packet, step) = self.network.take_of_guest(slot);
+        let Some(guests) = &mut self.guests else { return Ok(()) };
+        let host = self.scenario.links[step.link].between[usize::from(step.to_port)];
+        if guests.is_guest(host) {
+            guests.receive(self.now, step.link, Port(step.to_port), packet)?;
+            self.schedule_guests();
+        } else if let Some(onward) = guests.forward(host, &packet) {
+            let slot = self.network.keep_of_guest(packet, onward);
+            self.network.depart(self.now, slot, &mut self.events);
+        }
+        Ok(())
+    }
+
+    /// Queues what the guests have to do next.
+    pub(crate) fn schedule_guests(&mut self) {
+        let next = self.guests.as_ref().and_then(|guests| guests.next_event());
+        if let Some(next) = next.map(|next| next.max(self.now))
+            && next < self.guests_scheduled
+        {
+            self.guests_scheduled = next;
+            self.events.push(next, Event::Guests);
+        }
+    }
+}
