@@ -12,12 +12,14 @@ use std::time::Instant;
 use anstream::println;
 use clap::Parser;
 use trunkline_benches::{Spread, memory};
+use trunkline_control::clock::TimeRequest;
 use trunkline_control::message::{Chunk, Purpose};
 use trunkline_control::{
     Connection, Fingerprint, FromAgent, Identity, Listener, PartId, PeerError, ToAgent, connect,
 };
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Time};
 use trunkline_io::process::{cpu_time, raise_open_files};
+use trunkline_metrics::clocks::Turning;
 
 /// Cost of control connections.
 #[derive(Parser)]
@@ -78,8 +80,8 @@ fn serve(mut connection: Connection) -> std::result::Result<(), PeerError> {
     let (mut reader, writer) = connection.split();
     while let Some(said) = reader.receive()? {
         match said {
-            ToAgent::Ask { sent } => {
-                writer.send(&FromAgent::Time { sent, received: 1, replied: 2, steps: 0 })?;
+            ToAgent::Time(request) => {
+                writer.send(&FromAgent::Time(request.reply(Time::from_nanos(1), Turning::Never)))?;
             }
             ToAgent::Attach { part, from } => {
                 for number in 0..from {
@@ -188,7 +190,7 @@ fn controller(options: &Options) -> Result<()> {
 fn round_trips(one: &mut Connection) -> Result<f64> {
     let began = Instant::now();
     for sent in 0..TRIPS {
-        one.send(&ToAgent::Ask { sent })?;
+        one.send(&ToAgent::Time(TimeRequest { sent: Time::from_nanos(sent) }))?;
         one.receive::<FromAgent>()?.ok_or("the agents have ended")?;
     }
     Ok(began.elapsed().as_secs_f64() * 1e6 / TRIPS as f64)

@@ -68,7 +68,7 @@ impl Client {
             pinned.map_err(|error| failed(error, address))?;
         }
         let opened = self.open(&mut control, &request, known.is_some(), address)?;
-        let Opened { key, port, seed, facts, clock, .. } = opened;
+        let Opened { key, port, seed, facts, .. } = opened;
         let local = control.stream().local_addr().map_err(SessionError::system("a socket has no address"))?;
         let mut data = address;
         data.set_port(port);
@@ -78,7 +78,7 @@ impl Client {
                 |reason| SessionError::Transport { transport: request.transport.to_string(), reason };
             lines::near(&terms, (local.ip(), data), self.patience).map_err(refused)?
         };
-        let session = Session::client(line, control, Terms { request, facts, key, peer: address }, clock);
+        let session = Session::client(line, control, Terms { request, facts, key, peer: address });
         self.greet(session, data)
     }
 

@@ -7,7 +7,8 @@ use std::os::fd::BorrowedFd;
 use serde::Serialize;
 use trunkline_core::{Duration, Time};
 use trunkline_io::{Interest, clock};
-use trunkline_metrics::clocks::{Exchange, Offset, Offsets, Rates, Turning};
+use trunkline_metrics::clocks::{Offset, Turning};
+use trunkline_peer::clock::{ClockComparison, Pace, TimeRequests};
 use trunkline_transport::Features;
 
 use crate::control::Channel;
@@ -18,10 +19,8 @@ use crate::wait::Waiter;
 
 /// Who has not said anything for so long is gone.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
-/// How often a client asks what time it is there: at first, for a good estimate soon, and later.
-const ASK_SOON: Duration = Duration::from_millis(50);
-const SOON: u32 = 20;
-const ASK: Duration = Duration::from_secs(1);
+/// How often a client asks for the server's time.
+const PACE: Pace = Pace { first: 20, fast: Duration::from_millis(50), slow: Duration::from_secs(1) };
 /// So many lines of the control connection are heard before others have their turn.
 const LINES: usize = 16;
 /// So many packets are kept that arrive before the session has begun.
@@ -56,9 +55,8 @@ pub struct Session {
 
 enum Side {
     Client {
-        offsets: Offsets,
-        asked: u32,
-        next_ask: Time,
+        clock: ClockComparison,
+        requests: TimeRequests,
         far: Option<LineCounters>,
         /// The server has got a packet with the key.
         heard: bool,
@@ -78,10 +76,13 @@ pub(crate) struct Terms {
 }
 
 impl Session {
-    /// The client's end; `theirs` is what is done to the server's clock.
-    pub(crate) fn client(line: Box<dyn Line>, control: Channel, terms: Terms, theirs: Turning) -> Session {
-        let offsets = Offsets::new(Rates::between(Turning::of(clock::IS_FREE), theirs));
-        let side = Side::Client { offsets, asked: 0, next_ask: Time::ZERO, far: None, heard: false };
+    pub(crate) fn client(line: Box<dyn Line>, control: Channel, terms: Terms) -> Session {
+        let side = Side::Client {
+            clock: ClockComparison::new(Turning::of(clock::IS_FREE)),
+            requests: TimeRequests::new(PACE),
+            far: None,
+            heard: false,
+        };
         Session::new(line, control, side, terms)
     }
 
@@ -128,7 +129,7 @@ impl Session {
     /// first answer has come.
     pub fn offset(&self, time: Time) -> Option<Offset> {
         match &self.side {
-            Side::Client { offsets, .. } => offsets.at(time),
+            Side::Client { clock, .. } => clock.offset(time),
             Side::Server { .. } => None,
         }
     }
@@ -174,8 +175,8 @@ impl Session {
         loop {
             let now = crate::now();
             self.turn(now, arrived)?;
-            let Side::Client { next_ask, far, .. } = &mut self.side else { return Ok(false) };
-            *next_ask = (*next_ask).min(now + ASK_SOON);
+            let Side::Client { requests, far, .. } = &mut self.side else { return Ok(false) };
+            requests.hasten(now);
             let received = far.map_or(0, |far| far.received);
             let counters = self.counters();
             if received >= counters.sent && self.line.unsent() == 0 {
@@ -234,11 +235,9 @@ impl Session {
         control.flush()?;
         for _ in 0..LINES {
             match side {
-                Side::Client { offsets, far, heard, .. } => match control.hear::<ToClient>(now)? {
-                    Some(ToClient::Time { sent, received, replied, counters }) => {
-                        offsets.observe(Exchange { sent, received, replied, returned: crate::now() });
-                        *far = Some(counters);
-                    }
+                Side::Client { clock, far, heard, .. } => match control.hear::<ToClient>(now)? {
+                    Some(ToClient::Time(reply)) => _ = clock.take(reply, crate::now()),
+                    Some(ToClient::Counters(counters)) => *far = Some(counters),
                     Some(ToClient::Heard) => *heard = true,
                     Some(ToClient::Tell { what }) => keep(told, what),
                     Some(ToClient::Ended { why }) => return Err(Ended(why)),
@@ -249,11 +248,12 @@ impl Session {
                     None => break,
                 },
                 Side::Server { .. } => match control.hear::<ToServer>(now)? {
-                    Some(ToServer::Ask { sent }) => {
-                        let received = crate::now();
+                    Some(ToServer::Time(request)) => {
+                        let reply = request.reply(crate::now(), Turning::of(clock::IS_FREE));
+                        control.say(&ToClient::Time(reply))?;
                         let counters =
                             without(self.line.counters(), self.strays, self.greetings).since(&self.before);
-                        control.say(&ToClient::Time { sent, received, replied: crate::now(), counters })?;
+                        control.say(&ToClient::Counters(counters))?;
                     }
                     Some(ToServer::Tell { what }) => keep(told, what),
                     Some(ToServer::Bye) => return Err(Ended(GOODBYE.to_owned())),
@@ -264,12 +264,10 @@ impl Session {
                 },
             }
         }
-        if let Side::Client { asked, next_ask, .. } = side
-            && now >= *next_ask
+        if let Side::Client { requests, .. } = side
+            && let Some(request) = requests.poll(crate::now())
         {
-            *asked = asked.saturating_add(1);
-            *next_ask = now + if *asked < SOON { ASK_SOON } else { ASK };
-            control.say(&ToServer::Ask { sent: crate::now() })?;
+            control.say(&ToServer::Time(request))?;
         }
         Ok(())
     }
@@ -364,7 +362,7 @@ impl Line for Session {
         }
         let silence = self.control.heard() + SILENCE;
         let ask = match &self.side {
-            Side::Client { next_ask, .. } => *next_ask,
+            Side::Client { requests, .. } => requests.next_timeout(),
             Side::Server { .. } => silence,
         };
         let line = self.line.next_timeout().unwrap_or(Time::MAX);

@@ -1,15 +1,22 @@
 //! Messages of agents and controllers in frames. What there is much of is not JSON: observations.
 
+use trunkline_peer::clock::{TimeReply, TimeRequest};
 use trunkline_peer::wire::{Frame, Message, WireError, from_json, malformed, require, sized, tag, to_json};
 
 use crate::message::{Chunk, FromAgent, PartId, ToAgent};
 
 impl Message for ToAgent {
     fn to_frame(&self) -> Result<Frame, WireError> {
-        to_json(tag::MESSAGE, "message", self)
+        match self {
+            ToAgent::Time(request) => request.to_frame(),
+            said => to_json(tag::MESSAGE, "message", said),
+        }
     }
     fn from_frame(frame: Frame) -> Result<ToAgent, WireError> {
-        from_json(&frame, tag::MESSAGE, "a message")
+        match frame.tag {
+            tag::TIME_REQUEST => TimeRequest::from_frame(frame).map(ToAgent::Time),
+            _ => from_json(&frame, tag::MESSAGE, "a message"),
+        }
     }
 }
 
@@ -17,12 +24,14 @@ impl Message for FromAgent {
     fn to_frame(&self) -> Result<Frame, WireError> {
         match self {
             FromAgent::Chunk(chunk) => chunk.to_frame(),
+            FromAgent::Time(reply) => reply.to_frame(),
             said => to_json(tag::MESSAGE, "message", said),
         }
     }
     fn from_frame(frame: Frame) -> Result<FromAgent, WireError> {
         match frame.tag {
             tag::CHUNK => Chunk::from_frame(frame).map(FromAgent::Chunk),
+            tag::TIME_REPLY => TimeReply::from_frame(frame).map(FromAgent::Time),
             _ => from_json(&frame, tag::MESSAGE, "a message"),
         }
     }

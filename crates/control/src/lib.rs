@@ -18,7 +18,7 @@ pub use message::{FromAgent, PartId, ToAgent};
 pub use trunkline_peer::{
     Closer, Connection, Fingerprint, FrameReader, FrameWriter, Held, Identity, Incoming, Listener, Memory,
     NoMemory, Pairing, PairingCode, ParseCodeError, ParseFingerprintError, Peer, PeerError, Peers, Pulse,
-    Refusal, RefusalKind, Service, Share, check_name, connect, enrol, wire,
+    Refusal, RefusalKind, Service, Share, check_name, clock, connect, enrol, wire,
 };
 
 /// The port of an agent, unless told otherwise.

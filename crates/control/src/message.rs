@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize, Serializer};
 use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_peer::clock::{TimeReply, TimeRequest};
 pub use trunkline_peer::message::{Enrolment, Hello, Purpose, Reply, VERSION, Welcome};
 use trunkline_peer::{Fingerprint, Refusal, bounded};
 
@@ -45,11 +46,9 @@ pub struct PartId {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToAgent {
-    /// What does your clock say? Answered at once by [`FromAgent::Time`].
-    Ask {
-        /// When this was sent, in nanoseconds of the asking end's monotonic clock.
-        sent: u64,
-    },
+    /// Asks for the time; answered at once by [`FromAgent::Time`]. In a frame of its own kind, not in JSON.
+    #[serde(skip)]
+    Time(TimeRequest),
     /// What kind of host are you? Answered by [`FromAgent::Facts`].
     Facts,
     /// What are you doing? Answered by [`FromAgent::Status`].
@@ -162,17 +161,9 @@ pub struct FarEndpoint {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FromAgent {
-    /// What the clock says: nanoseconds of monotonic clocks.
-    Time {
-        /// When the question was sent, by the asking end's clock.
-        sent: u64,
-        /// When it came, by the agent's clock.
-        received: u64,
-        /// When this was sent, by the agent's clock.
-        replied: u64,
-        /// How often the agent's clock has been seen to step since the agent started.
-        steps: u64,
-    },
+    /// The time, in a frame of its own kind.
+    #[serde(skip)]
+    Time(TimeReply),
     /// What kind of host this is.
     Facts(Box<Facts>),
     /// What the agent is doing.

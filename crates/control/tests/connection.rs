@@ -6,15 +6,17 @@ mod common;
 use std::thread;
 
 use common::{Cable, PATIENCE, QUICK, accept, identity, listener, pair, pair_by};
+use trunkline_control::clock::TimeRequest;
 use trunkline_control::message::{Chunk, Enrolment, Hello, Purpose, VERSION, Welcome};
 use trunkline_control::wire::{Frame, Message, STRANGER_FRAME, WireError};
 use trunkline_control::{
     Connection, FrameReader, FrameWriter, FromAgent, PartId, PeerError, Pulse, Refusal, RefusalKind, ToAgent,
 };
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Time};
+use trunkline_metrics::clocks::Turning;
 
 fn ask(sent: u64) -> ToAgent {
-    ToAgent::Ask { sent }
+    ToAgent::Time(TimeRequest { sent: Time::from_nanos(sent) })
 }
 
 fn chunk(number: u64, length: usize) -> Chunk {
@@ -30,9 +32,10 @@ fn what_is_said_is_heard_at_both_ends() {
     client.send(&ask(7)).unwrap();
     client.send(&ToAgent::Facts).unwrap();
     assert_eq!(server.receive::<ToAgent>().unwrap(), Some(ask(7)));
-    server.send(&FromAgent::Time { sent: 7, received: 8, replied: 9, steps: 0 }).unwrap();
+    let time =
+        FromAgent::Time(TimeRequest { sent: Time::from_nanos(7) }.reply(Time::from_nanos(8), Turning::Never));
+    server.send(&time).unwrap();
     assert_eq!(server.receive::<ToAgent>().unwrap(), Some(ToAgent::Facts));
-    let time = FromAgent::Time { sent: 7, received: 8, replied: 9, steps: 0 };
     assert_eq!(client.receive::<FromAgent>().unwrap(), Some(time));
     assert_eq!(client.peer_address(), server.local_address());
     assert_eq!(client.local_address(), server.peer_address());

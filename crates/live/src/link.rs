@@ -6,8 +6,9 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Time};
 use trunkline_io::clock;
+use trunkline_peer::clock::{Pace, TimeRequests};
 use trunkline_peer::frames::{self, FrameSink, FrameSource, PipeReader, PipeWriter};
 use trunkline_peer::message::Purpose;
 
@@ -36,9 +37,8 @@ enum Peer {
 }
 
 /// How often a far end with a clock of its own is asked for the time.
-const ASKING: Duration = Duration::from_millis(20);
-/// And at first.
-const ASKING_FIRST: Duration = Duration::from_millis(4);
+const PACE: Pace =
+    Pace { first: FIRST_EXCHANGES, fast: Duration::from_millis(4), slow: Duration::from_millis(20) };
 
 /// How long a far end that was told to end may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -100,16 +100,20 @@ impl Link {
     pub(crate) fn ask(&self) -> Result<(), LiveError> {
         let to = Arc::clone(&self.to);
         let ask = move || {
-            for question in 0_usize.. {
-                if let Some(to) = to.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-                    let question = ToFar::Ask(clock::raw_now());
-                    if frames::send(to.as_mut(), &question).is_err() {
-                        return;
+            let now = || Time::from_nanos(clock::raw_now());
+            let mut requests = TimeRequests::new(PACE);
+            loop {
+                match to.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                    Some(to) => {
+                        if let Some(request) = requests.poll(now())
+                            && frames::send(to.as_mut(), &ToFar::Time(request)).is_err()
+                        {
+                            return;
+                        }
                     }
-                } else {
-                    return;
+                    None => return,
                 }
-                trunkline_io::pace::sleep(if question < FIRST_EXCHANGES { ASKING_FIRST } else { ASKING });
+                trunkline_io::pace::sleep(requests.next_timeout().since(now()));
             }
         };
         let thread = std::thread::Builder::new().name("ask-far-end".to_owned()).spawn(ask);

@@ -11,11 +11,10 @@
 //!  |<- Report(the rest)                |
 //!  |<- Bye(counters)                   |
 //! ```
-//! Where the far end has a clock of its own, the near end asks it for the time again and again, from `Ready` until it has
-//! what it wants to know, and then closes the pipe: `Ask(sent)`, `Time(sent, received, replied)`. `Start` is in the far
-//! end's clock.
+//! Where the far end has a clock of its own, the near end asks it for the time ([`trunkline_peer::clock`]) again and again,
+//! from `Ready` until it has what it wants to know, and then closes the pipe. `Start` is in the far end's clock.
 //!
-//! Messages are frames of [`trunkline_peer`], JSON but for observations, which are packed. Over pipes between processes of
+//! Messages are frames of [`trunkline_peer`], JSON but for the time and for observations, which are packed. Over pipes between processes of
 //! one host, a greeting and a welcome precede them, as over every connection of `peer`; the two agents of a pair have
 //! exchanged theirs with the token. The end of the connection ends the session in either direction.
 
@@ -28,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
 use trunkline_flows::{FlowSpec, ListenerSpec};
 use trunkline_io::tcp::TcpSetup;
-use trunkline_metrics::clocks::Turning;
+use trunkline_peer::clock::{TimeReply, TimeRequest};
 use trunkline_peer::wire::{Frame, Message, WireError, from_json, sized, tag, to_json};
 
 use crate::error::Failure;
@@ -110,9 +109,6 @@ pub(crate) struct Ready {
     pub(crate) tcp: Vec<u16>,
     /// For each flow over protocol engines, the UDP port of every conversation.
     pub(crate) engines: Vec<Vec<u16>>,
-    /// What is done to its clock; who does not say may have one that is turned.
-    #[serde(default)]
-    pub(crate) clock: Turning,
 }
 
 /// The last thing the far end says.
@@ -133,8 +129,9 @@ pub(crate) enum ToFar {
     Open(Box<Open>),
     /// The raw value of the far end's monotonic clock that is its time zero.
     Start(u64),
-    /// What does the far end's clock show? With what ours shows.
-    Ask(u64),
+    /// Asks for the time of the far end's clock.
+    #[serde(skip)]
+    Time(TimeRequest),
     Finish,
 }
 
@@ -149,21 +146,23 @@ pub(crate) enum FromFar {
     Report(Vec<u8>),
     Bye(Bye),
     Failed(Failure),
-    /// The answer to [`ToFar::Ask`], with what it said, and when it came by the far end's clock. When the answer leaves
-    /// is written with it.
-    Time {
-        sent: u64,
-        received: u64,
-        replied: u64,
-    },
+    /// The time. The thread that writes it sets when it leaves.
+    #[serde(skip)]
+    Time(TimeReply),
 }
 
 impl Message for ToFar {
     fn to_frame(&self) -> Result<Frame, WireError> {
-        to_json(tag::MESSAGE, "message", self)
+        match self {
+            ToFar::Time(request) => request.to_frame(),
+            said => to_json(tag::MESSAGE, "message", said),
+        }
     }
     fn from_frame(frame: Frame) -> Result<ToFar, WireError> {
-        from_json(&frame, tag::MESSAGE, "a message")
+        match frame.tag {
+            tag::TIME_REQUEST => TimeRequest::from_frame(frame).map(ToFar::Time),
+            _ => from_json(&frame, tag::MESSAGE, "a message"),
+        }
     }
 }
 
@@ -172,6 +171,7 @@ impl FromFar {
     pub(crate) fn into_frame(self) -> Result<Frame, WireError> {
         match self {
             FromFar::Report(body) => sized(Frame { tag: tag::CHUNK, body }),
+            FromFar::Time(reply) => reply.to_frame(),
             said => to_json(tag::MESSAGE, "message", &said),
         }
     }
@@ -179,6 +179,7 @@ impl FromFar {
     pub(crate) fn from_frame(frame: Frame) -> Result<FromFar, WireError> {
         match frame.tag {
             tag::CHUNK => Ok(FromFar::Report(frame.body)),
+            tag::TIME_REPLY => TimeReply::from_frame(frame).map(FromFar::Time),
             _ => from_json(&frame, tag::MESSAGE, "a message"),
         }
     }
@@ -192,7 +193,9 @@ pub(crate) const OLD_FAILURE: u8 = b'X';
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trunkline_core::Time;
     use trunkline_io::tcp::StreamProtocol;
+    use trunkline_metrics::clocks::Turning;
 
     use super::*;
 
@@ -236,20 +239,19 @@ mod tests {
                 is_greedy: true,
             }],
         };
-        for said in [ToFar::Open(Box::new(open)), ToFar::Start(u64::MAX - 1), ToFar::Ask(9), ToFar::Finish] {
+        let request = TimeRequest { sent: Time::from_nanos(1) };
+        let reply = request.reply(Time::from_nanos(u64::MAX), Turning::Never);
+        for said in
+            [ToFar::Open(Box::new(open)), ToFar::Start(u64::MAX - 1), ToFar::Time(request), ToFar::Finish]
+        {
             assert_eq!(ToFar::from_frame(said.to_frame().unwrap()), Ok(said));
         }
         for said in [
-            FromFar::Ready(Ready {
-                udp: 1,
-                tcp: vec![2, 3],
-                engines: vec![vec![4], vec![]],
-                clock: Turning::Never,
-            }),
+            FromFar::Ready(Ready { udp: 1, tcp: vec![2, 3], engines: vec![vec![4], vec![]] }),
             FromFar::Started,
             FromFar::Report(vec![1, 2, 3]),
             FromFar::Failed(Failure::Other("no".into())),
-            FromFar::Time { sent: 1, received: u64::MAX, replied: 3 },
+            FromFar::Time(reply),
             FromFar::Bye(Bye {
                 unreflected: 1,
                 engines: vec![BTreeMap::from([("retransmissions".to_owned(), 3)])],
@@ -263,7 +265,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_a_reader_panic(tag: u8, body in proptest::collection::vec(any::<u8>(), 0..200)) {
-            for tag in [tag, tag::MESSAGE, tag::CHUNK] {
+            for tag in [tag, tag::MESSAGE, tag::CHUNK, tag::TIME_REQUEST, tag::TIME_REPLY] {
                 let frame = Frame { tag, body: body.clone() };
                 let _ = FromFar::from_frame(frame.clone());
                 let _ = ToFar::from_frame(frame);

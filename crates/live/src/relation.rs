@@ -2,13 +2,13 @@
 //!
 //! The clocks are ones that nobody turns, where the systems have them ([`trunkline_io::clock`]): then a time server that sets
 //! a host right disturbs neither a figure nor its bound. A clock that may be turned makes the bound as wide as that takes
-//! ([`Rates::between`]).
+//! ([`trunkline_metrics::clocks::Rates::between`]).
 //!
 //! Nothing here looks at a clock or a socket: it is given exchanges and reports, with their times, and gives corrected
 //! reports and a bound. All times are raw readings of a monotonic clock in nanoseconds, unless they are [`Time`]s, which
 //! count from the start.
 //!
-//! **The estimate** is that of [`Offsets`] for clocks that do not step: the middle of what all exchanges together allow,
+//! **The estimate** is that of [`trunkline_metrics::clocks::Offsets`] for clocks that do not step: the middle of what all exchanges together allow,
 //! so it moves with the clocks and not with every queue. A report waits until an exchange that was asked after it has
 //! come back: what surrounds a moment tells more of it than what came before.
 //!
@@ -24,18 +24,18 @@ use std::collections::VecDeque;
 
 use trunkline_core::{Duration, Time};
 use trunkline_metrics::Observation;
-use trunkline_metrics::clocks::{Exchange, Observed, Offsets, Rates, Steps};
+use trunkline_metrics::clocks::{Observed, Turning};
+use trunkline_peer::clock::{ClockComparison, TimeReply};
 
 use crate::events::Batch;
 
 /// So many exchanges are awaited before anything is measured.
-pub(crate) const FIRST_EXCHANGES: usize = 20;
+pub(crate) const FIRST_EXCHANGES: u32 = 20;
 
 /// What is known of the far end's clock.
 #[derive(Debug)]
 pub(crate) struct Relation {
-    rates: Rates,
-    offsets: Offsets,
+    clock: ClockComparison,
     known: Vec<Known>,
     /// The latest exchange that came back was asked then.
     asked: u64,
@@ -82,12 +82,10 @@ pub(crate) struct Jump {
 }
 
 impl Relation {
-    /// Nothing is known yet.
-    pub(crate) fn new(rates: Rates) -> Relation {
-        let rates = Rates { steps: Steps::Never, ..rates };
+    /// Nothing is known yet. `ours` is the discipline of our clock.
+    pub(crate) fn new(ours: Turning) -> Relation {
         Relation {
-            rates,
-            offsets: Offsets::new(rates),
+            clock: ClockComparison::new(ours),
             known: Vec::new(),
             asked: 0,
             epoch: 0,
@@ -97,21 +95,15 @@ impl Relation {
         }
     }
 
-    /// Takes an exchange: asked and returned by our clock, received and replied by the far end's.
+    /// Takes a reply that returned at this moment of our clock.
     ///
     /// # Errors
     /// [`Jump`] if it contradicts those before it. It counts all the same: what is brought over from now on is brought by
     /// the new relation.
-    pub(crate) fn exchanged(&mut self, [asked, received, replied, returned]: [u64; 4]) -> Result<(), Jump> {
-        let time = Time::from_nanos;
-        let exchange = Exchange {
-            sent: time(asked),
-            received: time(received),
-            replied: time(replied),
-            returned: time(returned),
-        };
-        let before = self.offsets.at(exchange.returned);
-        let observed = self.offsets.observe(exchange);
+    pub(crate) fn exchanged(&mut self, reply: TimeReply, returned: u64) -> Result<(), Jump> {
+        let before = self.clock.offset(Time::from_nanos(returned));
+        let observed = self.clock.take(reply, Time::from_nanos(returned));
+        let [asked, received, replied] = [reply.sent, reply.received, reply.replied].map(Time::as_nanos);
         if observed == Observed::Impossible {
             return Ok(());
         }
@@ -130,7 +122,7 @@ impl Relation {
 
     /// Whether enough is known to begin.
     pub(crate) fn is_known(&self) -> bool {
-        self.known.len() >= FIRST_EXCHANGES
+        self.clock.exchanges() >= FIRST_EXCHANGES
     }
 
     /// When an exchange last came back.
@@ -142,7 +134,7 @@ impl Relation {
     /// clocks can be unsure of, so that no arrival is before it.
     pub(crate) fn begin(&mut self, epoch: u64) -> u64 {
         let offset = self.offset(epoch).unwrap_or(0);
-        let ahead = self.offsets.at(Time::from_nanos(epoch)).map_or(0, |offset| offset.bound.as_nanos());
+        let ahead = self.clock.offset(Time::from_nanos(epoch)).map_or(0, |offset| offset.bound.as_nanos());
         self.epoch = epoch;
         self.far_epoch =
             epoch.saturating_add_signed(offset).saturating_sub(ahead.saturating_add(EARLIER)).max(1);
@@ -240,7 +232,7 @@ impl Relation {
     }
 
     fn offset(&self, at: u64) -> Option<i64> {
-        self.offsets.at(Time::from_nanos(at)).map(|offset| offset.estimate)
+        self.clock.offset(Time::from_nanos(at)).map(|offset| offset.estimate)
     }
 
     fn far_raw(&self, far: Time) -> u64 {
@@ -253,7 +245,8 @@ impl Relation {
 
     /// How far the clocks drift apart in this time at most, rounded up.
     fn drift(&self, elapsed: u64) -> i64 {
-        let drift = (u128::from(elapsed) * u128::from(self.rates.most_difference)).div_ceil(1_000_000_000);
+        let drift =
+            (u128::from(elapsed) * u128::from(self.clock.rates().most_difference)).div_ceil(1_000_000_000);
         i64::try_from(drift).unwrap_or(i64::MAX >> 2)
     }
 }

@@ -6,7 +6,7 @@ use std::thread::ScopedJoinHandle;
 use trunkline_core::{Duration, Time};
 use trunkline_experiment::{Progress, Scenario, Supervisor};
 use trunkline_io::{MonotonicClock, clock};
-use trunkline_metrics::clocks::{Rates, Turning};
+use trunkline_metrics::clocks::Turning;
 
 use crate::collect::Collector;
 use crate::error::LiveError;
@@ -71,8 +71,7 @@ impl Session {
         let (inbox, incoming) = sync_channel(1024);
         let link = Link::start(&options.far_end, far, inbox.clone())?;
         let has_its_clock = matches!(options.far_end, FarEnd::Channel(_));
-        // Until it says more of its clock.
-        let relation = has_its_clock.then(|| Relation::new(rates(Turning::Possible)));
+        let relation = has_its_clock.then(|| Relation::new(Turning::of(clock::IS_FREE)));
         Ok(Session { link, inbox, incoming, patience: options.patience, relation })
     }
 
@@ -81,8 +80,7 @@ impl Session {
         self.link.say(&ToFar::Open(Box::new(terms.open.clone())));
         loop {
             if let FromFar::Ready(ready) = self.hear("opening its sockets")? {
-                if let Some(relation) = &mut self.relation {
-                    *relation = Relation::new(rates(ready.clock));
+                if self.relation.is_some() {
                     self.link.ask()?;
                 }
                 return Ok(ready);
@@ -151,13 +149,13 @@ impl Session {
         };
         match said {
             Ok(FromFar::Failed(failure)) => Err(failure.into()),
-            Ok(FromFar::Time { sent, received, replied }) => {
+            Ok(FromFar::Time(reply)) => {
                 if let Some(relation) = &mut self.relation {
                     relation
-                        .exchanged([sent, received, replied, heard])
+                        .exchanged(reply, heard)
                         .map_err(|jump| LiveError::ClockJumped { by: jump.by, outcome: Box::default() })?;
                 }
-                Ok(FromFar::Time { sent, received, replied })
+                Ok(FromFar::Time(reply))
             }
             Ok(frame) => Ok(frame),
             Err(reason) => {
@@ -346,9 +344,9 @@ impl Session {
                     end.lost = Some(Some(DAMAGED.to_owned()));
                 }
             }
-            Ok(FromFar::Time { sent, received, replied }) => {
+            Ok(FromFar::Time(reply)) => {
                 let Some(relation) = &mut self.relation else { return };
-                if let Err(jump) = relation.exchanged([sent, received, replied, heard]) {
+                if let Err(jump) = relation.exchanged(reply, heard) {
                     end.jumped.get_or_insert(jump.by);
                 }
                 self.settle(false, end, terms, collector);
@@ -375,11 +373,6 @@ impl Session {
             }
         }
     }
-}
-
-/// How far a far end's clock and ours may differ in their rates.
-fn rates(theirs: Turning) -> Rates {
-    Rates::between(Turning::of(clock::IS_FREE), theirs)
 }
 
 const DAMAGED: &str = "its report is damaged";

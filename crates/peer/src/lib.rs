@@ -13,6 +13,7 @@
 
 mod base32;
 pub mod bounded;
+pub mod clock;
 mod connection;
 mod error;
 mod files;

@@ -8,7 +8,7 @@ use crate::error::{Refusal, printable};
 
 /// The version of the protocol that this program speaks: greetings, and all messages of agents, sessions and far ends. Both
 /// ends must speak the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The longest proof, and name or token, in bytes.
 const MAX_PROOF: usize = 64;

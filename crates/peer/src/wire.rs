@@ -6,6 +6,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use trunkline_core::Bytes;
 
+use crate::clock::{TimeReply, TimeRequest};
 use crate::memory::{Held, NoMemory, Share};
 use crate::message::{Enrolment, Hello, Reply, Welcome};
 
@@ -29,6 +30,10 @@ pub mod tag {
     pub const MESSAGE: u8 = b'M';
     /// Packed observations.
     pub const CHUNK: u8 = b'C';
+    /// [`TimeRequest`](crate::clock::TimeRequest).
+    pub const TIME_REQUEST: u8 = b'T';
+    /// [`TimeReply`](crate::clock::TimeReply).
+    pub const TIME_REPLY: u8 = b't';
     /// "I am still here": no body.
     pub const PING: u8 = b'P';
 }
@@ -357,6 +362,8 @@ pub fn fuzz_frames(data: &[u8], mut check: impl FnMut(&Frame)) {
                 again::<Welcome>(&frame);
                 again::<Enrolment>(&frame);
                 again::<Reply>(&frame);
+                again::<TimeRequest>(&frame);
+                again::<TimeReply>(&frame);
                 check(&frame);
             }
             Ok(None) => {}

@@ -4,15 +4,16 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
+use trunkline_control::clock::ClockComparison;
 use trunkline_control::facts::Facts;
 use trunkline_control::message::Purpose;
 use trunkline_control::{
     Connection, Fingerprint, FrameReader, FrameWriter, FromAgent, Identity, Peer, PeerError, Peers,
     RefusalKind, ToAgent, connect,
 };
-use trunkline_core::{Duration, Time};
+use trunkline_core::Duration;
 use trunkline_io::clock;
-use trunkline_metrics::clocks::{Exchange, Offset, Offsets, Rates};
+use trunkline_metrics::clocks::Turning;
 
 use crate::controller::error::FleetError;
 
@@ -62,10 +63,8 @@ pub(crate) struct Agent {
     pub(crate) returning: bool,
     /// Whether it is there and does not let us in any more.
     pub(crate) is_turned_away: bool,
-    offsets: Offsets,
-    /// The shortest round trip, and how many there were.
-    round_trip: Duration,
-    exchanges: usize,
+    /// Its clock, compared with ours over this connection.
+    pub(crate) clock: ClockComparison,
 }
 
 impl Agent {
@@ -82,9 +81,7 @@ impl Agent {
             gone: None,
             returning: false,
             is_turned_away: false,
-            offsets: Offsets::new(Rates::default()),
-            round_trip: Duration::MAX,
-            exchanges: 0,
+            clock: compared(),
         }
     }
 
@@ -99,7 +96,7 @@ impl Agent {
         self.connection += 1;
         (self.link, self.gone, self.returning) = (Some(writer), None, false);
         self.is_turned_away = false;
-        (self.offsets, self.exchanges) = (Offsets::new(Rates::default()), 0);
+        self.clock = compared();
         let (connection, tell) = (self.connection, tell.clone());
         let listen = move || listen(reader, index, connection, &tell);
         let thread = std::thread::Builder::new().name("hear-agent".to_owned()).spawn(listen);
@@ -118,29 +115,11 @@ impl Agent {
             let _ = link.send(what);
         }
     }
+}
 
-    /// Takes an answer to what the clock says.
-    pub(crate) fn told_time(&mut self, [sent, received, replied, returned]: [u64; 4]) {
-        let [sent, received, replied, returned] = [sent, received, replied, returned].map(Time::from_nanos);
-        self.round_trip = self.round_trip.min(returned.since(sent));
-        self.offsets.observe(Exchange { sent, received, replied, returned });
-        self.exchanges += 1;
-    }
-
-    /// How often its clock was compared with ours over this connection.
-    pub(crate) fn exchanges(&self) -> usize {
-        self.exchanges
-    }
-
-    /// The shortest round trip so far.
-    pub(crate) fn round_trip(&self) -> Duration {
-        self.round_trip
-    }
-
-    /// How far its clock is ahead of ours at this moment of ours.
-    pub(crate) fn offset(&self, at: u64) -> Option<Offset> {
-        self.offsets.at(Time::from_nanos(at))
-    }
+/// No reply yet.
+fn compared() -> ClockComparison {
+    ClockComparison::new(Turning::of(clock::IS_FREE))
 }
 
 fn listen(mut reader: FrameReader, agent: usize, connection: u32, tell: &SyncSender<Event>) {

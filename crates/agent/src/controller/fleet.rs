@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trunkline_control::facts::{PartInfo, PartState};
 use trunkline_control::{FromAgent, Identity, PartId, Peers, ToAgent};
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Time};
 use trunkline_experiment::{Experiment, Flow, Point, Scenario, Supervisor};
 use trunkline_io::clock;
 use trunkline_metrics::{DriverOutcome, Recorder};
@@ -285,8 +285,8 @@ impl Inner {
             return None;
         }
         match what {
-            What::Said(FromAgent::Time { sent, received, replied, .. }) => {
-                agent.told_time([sent, received, replied, heard]);
+            What::Said(FromAgent::Time(reply)) => {
+                agent.clock.take(reply, Time::from_nanos(heard));
                 None
             }
             What::Said(said) => Some((index, Heard::Said(said))),

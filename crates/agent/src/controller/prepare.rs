@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use trunkline_control::clock::{Pace, TimeRequests};
 use trunkline_control::message::{FarEndpoint, Offer, Prepare};
 use trunkline_control::{FromAgent, PartId, ToAgent};
-use trunkline_core::{Bytes, Duration};
+use trunkline_core::{Bytes, Duration, Time};
 use trunkline_experiment::{Scenario, Supervisor};
-use trunkline_io::{clock, pace};
+use trunkline_io::clock;
 
 use crate::controller::agent::Agent;
 use crate::controller::away::Absences;
@@ -17,10 +18,9 @@ use crate::controller::hosts::Pair;
 use crate::controller::part::Part;
 use crate::controller::repetition::{RETURN, Task};
 
-/// So many exchanges with each agent tell what its clock shows.
-const EXCHANGES: usize = 10;
-/// Between one question and the next.
-const BETWEEN: Duration = Duration::from_millis(2);
+/// Replies of each agent after which its clock is known well enough.
+const EXCHANGES: u32 = 10;
+const PACE: Pace = Pace { first: EXCHANGES, fast: Duration::from_millis(2), slow: RETRY };
 /// The start is so far ahead, and four round trips to the furthest agent: it has to be told, and to tell its far end.
 const AHEAD: Duration = Duration::from_millis(300);
 
@@ -117,11 +117,11 @@ pub(crate) fn start(inner: &mut Inner, parts: &[Part]) -> Result<u64, FleetError
         abandon(inner, parts);
         return Err(error);
     }
-    let furthest = nears.iter().map(|near| inner.agents[*near].round_trip()).max().unwrap_or_default();
+    let furthest = nears.iter().map(|near| inner.agents[*near].clock.round_trip()).max().unwrap_or_default();
     let at = clock::raw_now() + (AHEAD + furthest * 4).as_nanos();
     for part in parts {
         let near = &inner.agents[part.near];
-        let offset = near.offset(at).map_or(0, |offset| offset.estimate);
+        let offset = near.clock.offset(Time::from_nanos(at)).map_or(0, |offset| offset.estimate);
         near.say(&ToAgent::Start { part: part.id.clone(), at: at.saturating_add_signed(offset) });
     }
     let near_of = |index: usize| parts[index].near;
@@ -181,22 +181,22 @@ pub(crate) const RETRY: Duration = Duration::from_millis(200);
 
 /// Asks agents what their clocks show, until enough is known.
 fn relate_clocks(inner: &mut Inner, agents: &BTreeSet<usize>) -> Result<(), FleetError> {
-    let enough: Vec<(usize, usize)> =
-        agents.iter().map(|agent| (*agent, inner.agents[*agent].exchanges() + EXCHANGES)).collect();
-    for _ in 0..EXCHANGES {
-        for agent in agents {
-            inner.agents[*agent].say(&ToAgent::Ask { sent: clock::raw_now() });
-        }
-        pace::sleep(BETWEEN);
-    }
+    let enough: Vec<(usize, u32)> =
+        agents.iter().map(|agent| (*agent, inner.agents[*agent].clock.exchanges() + EXCHANGES)).collect();
+    let mut requests = TimeRequests::new(PACE);
     let deadline = clock::raw_now() + inner.patience.as_nanos();
     let lacks = |inner: &Inner| {
         enough
             .iter()
-            .find(|(agent, enough)| inner.agents[*agent].exchanges() < *enough)
+            .find(|(agent, enough)| inner.agents[*agent].clock.exchanges() < *enough)
             .map(|(agent, _)| *agent)
     };
     while let Some(agent) = lacks(inner) {
+        if let Some(request) = requests.poll(Time::from_nanos(clock::raw_now())) {
+            for agent in agents {
+                inner.agents[*agent].say(&ToAgent::Time(request));
+            }
+        }
         if clock::raw_now() >= deadline {
             let name = inner.agents[agent].name.clone();
             return Err(FleetError::NoAnswer {
@@ -205,7 +205,7 @@ fn relate_clocks(inner: &mut Inner, agents: &BTreeSet<usize>) -> Result<(), Flee
                 step: "comparing clocks",
             });
         }
-        inner.next(BETWEEN);
+        inner.next(PACE.fast);
         if inner.agents[agent].link.is_none() {
             return Err(inner.gone(agent, "comparing clocks"));
         }

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use trunkline_control::clock::TimeReply;
 use trunkline_control::message::ToAgent;
 use trunkline_control::{
     Connection, Fingerprint, FrameWriter, FromAgent, Held, PartId, PeerError, Refusal, RefusalKind, Share,
 };
+use trunkline_core::Time;
+use trunkline_metrics::clocks::Turning;
 
 use super::near::Taken;
 use super::parts::End as Side;
@@ -64,7 +67,7 @@ impl Session<'_> {
 
     /// `held` is the memory that the message takes.
     fn hear(&mut self, said: ToAgent, held: Option<Held>) -> Result<(), PeerError> {
-        let received = trunkline_io::clock::raw_now();
+        let received = Time::from_nanos(trunkline_io::clock::raw_now());
         let part = about(&said).cloned();
         match self.answer(said, held, received) {
             Ok(Some(answer)) => self.writer.send(&answer),
@@ -77,14 +80,14 @@ impl Session<'_> {
         &mut self,
         said: ToAgent,
         held: Option<Held>,
-        received: u64,
+        received: Time,
     ) -> Result<Option<FromAgent>, Refusal> {
         let daemon = self.daemon;
         Ok(match said {
-            ToAgent::Ask { sent } => {
-                let steps = daemon.counters.clock_steps();
-                let replied = trunkline_io::clock::raw_now();
-                Some(FromAgent::Time { sent, received, replied, steps })
+            ToAgent::Time(request) => {
+                let reply = request.reply(received, Turning::of(trunkline_io::clock::IS_FREE));
+                let replied = Time::from_nanos(trunkline_io::clock::raw_now());
+                Some(FromAgent::Time(TimeReply { replied, ..reply }))
             }
             ToAgent::Facts => Some(FromAgent::Facts(Box::new(status::facts(daemon, self.controller)))),
             ToAgent::Status => Some(FromAgent::Status(Box::new(status::status(daemon, self.controller)))),
@@ -234,6 +237,6 @@ fn about(said: &ToAgent) -> Option<&PartId> {
         | ToAgent::Attach { part, .. }
         | ToAgent::Ack { part, .. }
         | ToAgent::Discard { part } => Some(part),
-        ToAgent::Ask { .. } | ToAgent::Facts | ToAgent::Status | ToAgent::Parts => None,
+        ToAgent::Time(_) | ToAgent::Facts | ToAgent::Status | ToAgent::Parts => None,
     }
 }

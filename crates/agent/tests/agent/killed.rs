@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use trunkline_agent::{Agent, Config, Ports, Settings, Stop, privileges};
+use trunkline_control::clock::TimeRequest;
 use trunkline_control::facts::PartState;
 use trunkline_control::{FromAgent, Identity, RefusalKind, ToAgent};
-use trunkline_core::{Bytes, Duration};
+use trunkline_core::{Bytes, Duration, Time};
 use trunkline_testkit::skips::skip;
 
 use crate::support::{Desk, Ground, Line, PATIENCE, VOICE, experiment, part, tally};
@@ -176,8 +177,9 @@ fn two_hundred_idle_controllers_take_little_memory() {
     }
     let mut lines: Vec<Line> = (0..200).map(|number| process.connect(&desks[number % 10])).collect();
     for line in &mut lines {
-        line.say(ToAgent::Ask { sent: 1 });
-        assert!(matches!(line.hear(), FromAgent::Time { sent: 1, .. }));
+        let request = TimeRequest { sent: Time::from_nanos(1) };
+        line.say(ToAgent::Time(request));
+        assert!(matches!(line.hear(), FromAgent::Time(reply) if reply.sent == request.sent));
     }
     let resident = process.status("VmRSS");
     let kib: u64 = resident.split(' ').next().unwrap().parse().unwrap();

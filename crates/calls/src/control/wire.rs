@@ -10,17 +10,16 @@
 //!  |<- opened(key, port, facts ...)     |   or refused(why)
 //!  | (greetings over the transport)  ->|
 //!  |<- heard                            |   packets with the key arrive: the session begins
-//!  | ask(sent)                       ->|   at least every second
-//!  |<- time(sent, received, replied)    |
+//!  | (the time?)                     ->|   at least every second
+//!  |<- (the time), counters             |
 //!  | tell(what)                      ->|   either way, at any time: what the programs at both ends have to say
 //!  | bye                             ->|
 //!  |<- ended(why)                       |   or the end of the connection, either way
 //! ```
 
 use serde::{Deserialize, Serialize};
-use trunkline_core::Time;
-use trunkline_metrics::clocks::Turning;
 use trunkline_peer::Refusal;
+use trunkline_peer::clock::{TimeReply, TimeRequest};
 use trunkline_peer::wire::{Frame, Message, WireError, from_json, tag, to_json};
 
 use crate::key::{Nonce, Proof};
@@ -44,9 +43,8 @@ pub(crate) enum ToServer {
         proof: Proof,
     },
     /// Asks for the time of the server.
-    Ask {
-        sent: Time,
-    },
+    #[serde(skip)]
+    Time(TimeRequest),
     Tell {
         what: serde_json::Value,
     },
@@ -68,13 +66,10 @@ pub(crate) enum ToClient {
     },
     /// A packet with the key has come.
     Heard,
-    Time {
-        sent: Time,
-        received: Time,
-        replied: Time,
-        /// What the server's end of the line has counted.
-        counters: LineCounters,
-    },
+    #[serde(skip)]
+    Time(TimeReply),
+    /// What the server's end of the line has counted; follows each [`Time`](Self::Time).
+    Counters(LineCounters),
     Tell {
         what: serde_json::Value,
     },
@@ -93,9 +88,6 @@ pub(crate) struct Opened {
     /// The seed of the endpoints of a protocol engine, at both ends.
     pub(crate) seed: u64,
     pub(crate) facts: Facts,
-    /// Discipline of the server's clock; if absent, it may be slewed.
-    #[serde(default)]
-    pub(crate) clock: Turning,
     /// Proves that the server has the shared key, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) proof: Option<Proof>,
@@ -110,19 +102,31 @@ impl Opened {
 
 impl Message for ToServer {
     fn to_frame(&self) -> Result<Frame, WireError> {
-        to_json(tag::MESSAGE, "message", self)
+        match self {
+            ToServer::Time(request) => request.to_frame(),
+            said => to_json(tag::MESSAGE, "message", said),
+        }
     }
     fn from_frame(frame: Frame) -> Result<ToServer, WireError> {
-        from_json(&frame, tag::MESSAGE, "a message")
+        match frame.tag {
+            tag::TIME_REQUEST => TimeRequest::from_frame(frame).map(ToServer::Time),
+            _ => from_json(&frame, tag::MESSAGE, "a message"),
+        }
     }
 }
 
 impl Message for ToClient {
     fn to_frame(&self) -> Result<Frame, WireError> {
-        to_json(tag::MESSAGE, "message", self)
+        match self {
+            ToClient::Time(reply) => reply.to_frame(),
+            said => to_json(tag::MESSAGE, "message", said),
+        }
     }
     fn from_frame(frame: Frame) -> Result<ToClient, WireError> {
-        from_json(&frame, tag::MESSAGE, "a message")
+        match frame.tag {
+            tag::TIME_REPLY => TimeReply::from_frame(frame).map(ToClient::Time),
+            _ => from_json(&frame, tag::MESSAGE, "a message"),
+        }
     }
 }
 

@@ -17,7 +17,6 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use trunkline_core::{Bytes, Duration};
 use trunkline_io::admission::{Admission, Places, Ticket};
 use trunkline_io::{Interest, PollSet};
-use trunkline_metrics::clocks::Turning;
 use trunkline_peer::message::{Enrolment, Purpose};
 use trunkline_peer::wire::{Frame, Message as _};
 use trunkline_peer::{Beginning, Fingerprint, Identity, Peer, PeerError, Refusal, RefusalKind};
@@ -424,11 +423,10 @@ impl<H: Handler> Server<H> {
         let (most_rate, longest_source) = (self.most_rate(), self.options.longest_source);
         let transports = self.transports.clone();
         let facts = Facts { transports, most_rate, longest_source, ..self.handler.facts() };
-        let clock = Turning::of(trunkline_io::clock::IS_FREE);
         let proof = proved
             .zip(shared)
             .map(|(nonces, shared)| shared.server_proof(&nonces, &Opened::proved(key, port, seed)));
-        let opened = Opened { key, port, seed, facts: facts.clone(), clock, proof };
+        let opened = Opened { key, port, seed, facts: facts.clone(), proof };
         control.say(&ToClient::Opened(Box::new(opened))).map_err(|Ended(why)| why)?;
         Ok((line, Terms { request, facts, key, peer }, share))
     }

@@ -20,7 +20,7 @@ fn nonsense_is_refused_in_a_sentence_and_the_server_goes_on() {
         (frame(b'H', old), "the client runs Trunkline 9.1 (protocol 9)"),
         (frame(b'M', r#""bye""#), "a frame with tag 0x4d instead of a greeting"),
         (hello_for("control"), "not an agent"),
-        (message(r#"{"ask":{"sent":1}}"#), "a session must start with `open`"),
+        ([hello(), frame(b'T', "12345678")].concat(), "a session must start with `open`"),
         (open(&format!("\"{}\"", "x".repeat(20_000))), "at most 16384 are allowed"),
         (open(r#"{"role":"echo","transport":"udb"}"#), "did you mean `udp`?"),
         (open(r#"{"role":"dance","transport":"udp"}"#), "unknown variant `dance`"),

@@ -12,6 +12,7 @@ use trunkline_calls::{
 };
 use trunkline_core::{Duration, Time};
 use trunkline_peer::message::VERSION;
+use trunkline_peer::wire::tag;
 
 /// Nothing that works takes so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -99,14 +100,18 @@ impl Raw {
         let _ = self.0.get_mut().write_all(bytes);
     }
 
-    /// The body of the next frame; `None` at the end.
+    /// The body of the next frame that is JSON; `None` at the end.
     pub(crate) fn hear(&mut self) -> Option<Value> {
-        let mut head = [0; 5];
-        self.0.read_exact(&mut head).ok()?;
-        let [a, b, c, d, _] = head;
-        let mut body = vec![0; u32::from_be_bytes([a, b, c, d]) as usize - 1];
-        self.0.read_exact(&mut body).ok()?;
-        Some(serde_json::from_slice(&body).unwrap())
+        loop {
+            let mut head = [0; 5];
+            self.0.read_exact(&mut head).ok()?;
+            let [a, b, c, d, tag] = head;
+            let mut body = vec![0; u32::from_be_bytes([a, b, c, d]) as usize - 1];
+            self.0.read_exact(&mut body).ok()?;
+            if tag != tag::TIME_REQUEST {
+                return Some(serde_json::from_slice(&body).unwrap());
+            }
+        }
     }
 
     /// The next line; `None` at the end.

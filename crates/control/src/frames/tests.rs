@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_core::{Bytes, Duration, Rate, Time};
 use trunkline_peer::wire::head;
 use trunkline_peer::{Fingerprint, Identity, Refusal, RefusalKind};
 
@@ -71,7 +71,7 @@ proptest! {
             ToAgent::Prepare(Box::new(prepare)),
             ToAgent::Offer(offer),
             ToAgent::Start { part: part.clone(), at: nanos },
-            ToAgent::Ask { sent: nanos },
+            ToAgent::Time(TimeRequest { sent: Time::from_nanos(nanos) }),
             ToAgent::Ack { part, through: seed },
             ToAgent::Facts,
         ] {

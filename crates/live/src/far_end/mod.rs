@@ -17,13 +17,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Scope;
 
-use trunkline_core::{Bytes, Duration, Seed};
+use trunkline_core::{Bytes, Duration, Seed, Time};
 use trunkline_flows::{Carrier, Listener, ListenerSpec, Side};
 use trunkline_io::tcp::{TcpError, listen as listen_as};
 use trunkline_io::udp::SocketOptions;
 use trunkline_io::{MonotonicClock, clock};
 use trunkline_metrics::clocks::Turning;
 use trunkline_peer::PeerError;
+use trunkline_peer::clock::TimeRequest;
 use trunkline_peer::frames::{self, FrameSink, FrameSource, PipeReader, PipeWriter};
 use trunkline_peer::wire::Frame;
 use trunkline_transport::framing::{Cover, Key};
@@ -100,8 +101,8 @@ pub(crate) fn serve_within(
 /// Reports and answers go through one thread, so that nothing that measures waits for the pipe.
 fn write_frames(mut to: impl FrameSink, messages: &Receiver<FromFar>) -> Result<(), LiveError> {
     messages.iter().try_for_each(|mut message| {
-        if let FromFar::Time { replied, .. } = &mut message {
-            *replied = clock::raw_now();
+        if let FromFar::Time(reply) = &mut message {
+            reply.replied = Time::from_nanos(clock::raw_now());
         }
         let frame = message.into_frame().map_err(|error| LiveError::Protocol(error.to_string()))?;
         Ok(to.send_frame(&frame)?)
@@ -245,7 +246,6 @@ fn session(
         udp: port_of(udp.local_addr())?,
         tcp: listeners.iter().map(port).collect::<Result<_, _>>()?,
         engines: carriers.iter().map(ports).collect::<Result<_, _>>()?,
-        clock: Turning::of(clock::IS_FREE),
     };
     let counters = Mutex::new(vec![Counters::new(); open.engines.len()]);
 
@@ -284,8 +284,8 @@ fn session(
         let unreflected = session.unreflected.load(Ordering::Relaxed);
         let _ = say.send(FromFar::Bye(Bye { unreflected, engines, held: session.held() }));
         // Who wants to know the time until all is settled closes the pipe when it is.
-        while let Some(ToFar::Ask(sent)) = frames::receive(from)? {
-            tell_time(sent, say);
+        while let Some(ToFar::Time(request)) = frames::receive(from)? {
+            tell_time(request, say);
         }
     }
     result.map(|_| ())
@@ -303,7 +303,7 @@ fn converse(
                 session.epoch.store(epoch, Ordering::Relaxed);
                 let _ = say.send(FromFar::Started);
             }
-            Some(ToFar::Ask(sent)) => tell_time(sent, say),
+            Some(ToFar::Time(request)) => tell_time(request, say),
             Some(ToFar::Finish) => return Ok(true),
             None => return Ok(false),
             Some(ToFar::Open(_)) => return Err(LiveError::Protocol("a session is opened twice".to_owned())),
@@ -311,9 +311,10 @@ fn converse(
     }
 }
 
-/// Answers the question for the time that has just come.
-fn tell_time(sent: u64, say: &SyncSender<FromFar>) {
-    let _ = say.send(FromFar::Time { sent, received: clock::raw_now(), replied: 0 });
+/// Replies to the request for the time that has just arrived.
+fn tell_time(request: TimeRequest, say: &SyncSender<FromFar>) {
+    let received = Time::from_nanos(clock::raw_now());
+    let _ = say.send(FromFar::Time(request.reply(received, Turning::of(clock::IS_FREE))));
 }
 
 pub(crate) fn spawn<'scope, 'env>(

@@ -119,7 +119,8 @@ struct Clocks {
     ours: u64,
     near: Course,
     far: Course,
-    rates: Rates,
+    /// Discipline of the near and of the far clock.
+    turning: [Turning; 2],
 }
 
 impl Clocks {
@@ -140,7 +141,7 @@ impl Clocks {
             }
             course.push((at, offset, draw(most)));
         }
-        Clocks { ours: 7_000 * SECOND, near: vec![(0, 0, 0)], far: course, rates: Rates::default() }
+        Clocks { ours: 7_000 * SECOND, near: vec![(0, 0, 0)], far: course, turning: [Turning::Never; 2] }
     }
 
     /// Either end's clock, or both, drifts with its crystal, and a time server turns it by up to a tenth for 10 ms to 10 s at a
@@ -178,8 +179,15 @@ impl Clocks {
         };
         let near = course(which != 0, 0, None);
         let far = course(which != 1, 5_000 * SECOND as i64, step);
-        let [near_turning, far_turning] = [which != 0, which != 1].map(|turned| Turning::of(!turned));
-        Clocks { ours: 7_000 * SECOND, near, far, rates: Rates::between(near_turning, far_turning) }
+        let turning = [which != 0, which != 1].map(|turned| Turning::of(!turned));
+        Clocks { ours: 7_000 * SECOND, near, far, turning }
+    }
+
+    /// The far end's reply to a request, by true times.
+    fn reply(&self, sent: u64, received: u64, replied: u64) -> TimeReply {
+        let [sent, received, replied] =
+            [self.near(sent), self.far(received), self.far(replied)].map(Time::from_nanos);
+        TimeReply { sent, received, replied, clock: self.turning[1] }
     }
 
     fn near(&self, time: u64) -> u64 {
@@ -214,18 +222,13 @@ struct Held {
 fn play(path: &Path, clocks: &Clocks, lost_at: Option<u64>) -> Held {
     // Exchanges in the order of their return; the first second only relates the clocks.
     let begin = SECOND;
-    let mut relation = Relation::new(clocks.rates);
+    let mut relation = Relation::new(clocks.turning[0]);
     let epoch = clocks.near(begin);
     let mut exchanges = path.exchanges.iter().peekable();
     let mut jumped = false;
     let mut exchange = |relation: &mut Relation, [asked, reflected, returned]: [u64; 3]| {
-        let times = [
-            clocks.near(asked),
-            clocks.far(reflected),
-            clocks.far(reflected + 2_000),
-            clocks.near(returned + 2_000),
-        ];
-        jumped |= relation.exchanged(times).is_err();
+        let reply = clocks.reply(asked, reflected, reflected + 2_000);
+        jumped |= relation.exchanged(reply, clocks.near(returned + 2_000)).is_err();
         jumped
     };
     while let Some(first) = exchanges.next_if(|exchange| exchange[2] < begin) {
@@ -382,10 +385,9 @@ fn the_bound_is_narrow() {
 fn a_reflection_lies_between_sending_and_return() {
     let clocks = Clocks::drawn(3, 100_000, None);
     let path = &paths()["idle"];
-    let mut relation = Relation::new(Rates::default());
+    let mut relation = Relation::new(Turning::Never);
     for &[asked, reflected, returned] in &path.exchanges {
-        let far = clocks.far(reflected);
-        relation.exchanged([clocks.near(asked), far, far, clocks.near(returned)]).unwrap();
+        relation.exchanged(clocks.reply(asked, reflected, reflected), clocks.near(returned)).unwrap();
     }
     let far_epoch = relation.begin(clocks.near(SECOND));
     for &[asked, reflected, returned] in path.exchanges.iter().filter(|exchange| exchange[0] > SECOND) {

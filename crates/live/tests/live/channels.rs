@@ -13,8 +13,9 @@ use trunkline_live::part::{FarLimits, Gate, NearPart, only, run_near, serve_far}
 use trunkline_live::{Ceiling, Channel, FarEnd, HELD_THERE, Limited, LiveError, LiveOptions};
 use trunkline_metrics::{DriverOutcome, Observation, Recorder};
 use trunkline_peer::PeerError;
+use trunkline_peer::clock::TimeReply;
 use trunkline_peer::frames::{FrameSource, PipeReader, PipeWriter};
-use trunkline_peer::wire::Frame;
+use trunkline_peer::wire::{Frame, Message as _};
 use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{GoOn, Memory, scenario, scenario_with};
@@ -261,23 +262,18 @@ fn a_connection_that_is_cut_keeps_what_was_measured() {
 struct Stepping {
     from: PipeReader<TcpStream>,
     exchanges: u32,
-    step: u64,
+    step: Duration,
 }
 
 impl FrameSource for Stepping {
     fn next_frame(&mut self) -> Result<Option<Frame>, PeerError> {
         let Some(frame) = self.from.next_frame()? else { return Ok(None) };
-        let Ok(mut message) = serde_json::from_slice::<serde_json::Value>(&frame.body) else {
-            return Ok(Some(frame));
-        };
-        let Some(time) = message.get_mut("time") else { return Ok(Some(frame)) };
+        let Ok(mut reply) = TimeReply::from_frame(frame.clone()) else { return Ok(Some(frame)) };
         self.exchanges += 1;
         if self.exchanges > 40 {
-            for reading in ["received", "replied"] {
-                time[reading] = (time[reading].as_u64().unwrap() + self.step).into();
-            }
+            (reply.received, reply.replied) = (reply.received + self.step, reply.replied + self.step);
         }
-        Ok(Some(Frame { body: serde_json::to_vec(&message).unwrap(), ..frame }))
+        Ok(Some(reply.to_frame().unwrap()))
     }
 
     fn who(&self) -> &str {
@@ -288,13 +284,13 @@ impl FrameSource for Stepping {
 #[test]
 fn a_clock_that_jumps_ends_the_part_and_says_by_how_much() {
     let (near, far) = far_end(8);
-    let step = 3_600_000_000_000;
+    let step = Duration::from_secs(3_600);
     let (from, to) = frames(near);
     let channel = Channel::new(Stepping { from, exchanges: 0, step }, to);
     let (memory, outcome) = run(&scenario("60 s", FLOWS), channel, &Open::default(), &mut GoOn);
     let error = outcome.unwrap_err();
     let LiveError::ClockJumped { by, outcome } = &error else { panic!("{error}") };
-    assert!(by.as_nanos().abs_diff(step) < 60_000_000_000, "{by}");
+    assert!(by.as_nanos().abs_diff(step.as_nanos()) < 60_000_000_000, "{by}");
     assert!(outcome.partial && outcome.duration < Duration::from_secs(60));
     assert!(outcome.flows[0].clock_error.is_some());
     assert!(memory.of_flow(0).iter().any(|seen| seen.received == 1));

@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use trunkline_core::Time;
+
 use super::*;
 use crate::request::Role;
 
@@ -9,7 +11,7 @@ fn what_is_said_is_read() {
         Request::new(Role::Echo, "{ kind = \"dccp\", congestion-control = \"ccid-3\" }".parse().unwrap());
     for what in [
         ToServer::Open { request: Box::new(request) },
-        ToServer::Ask { sent: Time::from_nanos(5) },
+        ToServer::Time(TimeRequest { sent: Time::from_nanos(5) }),
         ToServer::Bye,
     ] {
         assert_eq!(ToServer::from_frame(what.to_frame().unwrap()), Ok(what));
