@@ -31,14 +31,16 @@ mod outbound;
 pub mod permission;
 pub mod privileges;
 mod prometheus;
+mod settings;
 pub mod spool;
 #[cfg_attr(not(feature = "telemetry"), path = "no_traces.rs")]
 mod traces;
 
-pub use agent::{ADDRESS_FILE, Agent, Ports, Settings, Stop};
+pub use agent::{Agent, Ports};
 pub use config::Config;
 pub use error::AgentError;
 pub use notices::Log;
+pub use settings::{ADDRESS_FILE, Settings, Stop};
 
 /// Lets this process have as many descriptors open as a large part needs, as far as the system lets it; says how many.
 ///

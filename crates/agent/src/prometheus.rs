@@ -9,6 +9,7 @@ use trunkline_core::Bytes;
 use crate::counters::Counted;
 use crate::daemon::parts::End as Side;
 use crate::daemon::{Daemon, status};
+use crate::settings::PROGRAM;
 
 /// What an HTTP answer says about this text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -68,7 +69,7 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
 }
 
 fn write_all(out: &mut String, s: &Snapshot) -> fmt::Result {
-    let version = status::PROGRAM;
+    let version = PROGRAM;
     head(out, "info", "gauge", "Always 1 while the agent runs.")?;
     writeln!(out, "trunkline_agent_info{{name=\"{}\",version=\"{version}\"}} 1", s.name)?;
     for (name, kind, help, value) in [

@@ -18,6 +18,7 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 
 use crate::error::AgentError;
+use crate::settings::PROGRAM;
 
 /// How long the collector may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -47,7 +48,7 @@ impl Traces {
             AgentError::system(format!("cannot send traces to {collector}"))(std::io::Error::other(error))
         })?;
         let resource = Resource::builder_empty().with_service_name("trunkline-agent").with_attributes([
-            KeyValue::new("service.version", crate::daemon::status::PROGRAM),
+            KeyValue::new("service.version", PROGRAM),
             KeyValue::new("service.instance.id", agent.to_owned()),
         ]);
         let provider = SdkTracerProvider::builder()

@@ -9,7 +9,7 @@ use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_peer::{Fingerprint, printable};
 use utoipa::ToSchema;
 
-use crate::message::PartId;
+use crate::part::PartId;
 
 /// An agent's host, and the limits that its owner has set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]

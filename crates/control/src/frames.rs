@@ -3,7 +3,8 @@
 use trunkline_peer::clock::{TimeReply, TimeRequest};
 use trunkline_peer::wire::{Frame, Message, WireError, from_json, malformed, require, sized, tag, to_json};
 
-use crate::message::{Chunk, FromAgent, PartId, ToAgent};
+use crate::message::{Chunk, FromAgent, ToAgent};
+use crate::part::PartId;
 
 impl Message for ToAgent {
     fn to_frame(&self) -> Result<Frame, WireError> {
@@ -96,7 +97,7 @@ fn short() -> WireError {
 
 /// For fuzzing: any bytes are frames or refused, and what is read is read again after it was written.
 pub(crate) fn fuzz_frames_of_agents(data: &[u8]) {
-    use trunkline_peer::wire::{again, fuzz_frames};
+    use trunkline_peer::fuzz::{again, fuzz_frames};
     fuzz_frames(data, |frame| {
         again::<ToAgent>(frame);
         again::<FromAgent>(frame);

@@ -13,8 +13,10 @@
 pub mod facts;
 mod frames;
 pub mod message;
+mod part;
 
-pub use message::{FromAgent, PartId, ToAgent};
+pub use message::{FromAgent, ToAgent};
+pub use part::PartId;
 pub use trunkline_peer::{
     Closer, Connection, Fingerprint, FrameReader, FrameWriter, Held, Identity, Incoming, Listener, Memory,
     NoMemory, Pairing, PairingCode, ParseCodeError, ParseFingerprintError, Peer, PeerError, Peers, Pulse,

@@ -12,9 +12,8 @@ pub use trunkline_peer::message::{Enrolment, Hello, Purpose, Reply, VERSION, Wel
 use trunkline_peer::{Fingerprint, Refusal, bounded};
 
 use crate::facts::{Facts, PartInfo, Status};
+use crate::part::PartId;
 
-/// Digits of a run's key.
-const RUN_KEY: usize = 32;
 /// The longest name or token, and address, in bytes.
 const MAX_NAME: usize = 256;
 const MAX_ADDRESS: usize = 300;
@@ -24,23 +23,6 @@ pub const MAX_EXPERIMENT: usize = 1 << 20;
 const MAX_FILES: usize = 1024;
 const MAX_AXES: usize = 256;
 const MAX_FLOWS: usize = 1 << 16;
-
-/// An agent's part of one repetition.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-#[schema(as = AgentPartId)]
-pub struct PartId {
-    /// The run's key: 32 hexadecimal digits.
-    #[serde(deserialize_with = "bounded::text::<_, RUN_KEY>")]
-    pub run: String,
-    /// The point, from 0.
-    pub point: u32,
-    /// The repetition, from 0.
-    pub repetition: u32,
-    /// The pair of hosts, from 0.
-    pub pair: u16,
-    /// Earlier attempts.
-    pub attempt: u32,
-}
 
 /// What a controller says. What is answered is said at each; any of them may be answered by [`FromAgent::Refused`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trunkline_peer::frames::{FrameSink, FrameSource};
 
-/// A connection to a far end that serves one session ([`serve_far`](crate::part::serve_far)). Copies are the same
+/// A connection to a far end that serves one session ([`serve_far`](crate::far_end::serve_far)). Copies are the same
 /// channel: the first session that starts takes it.
 ///
 /// Both ends of it should give up after a while when the other host is gone (a read that waits for ever holds a thread for

@@ -1,7 +1,7 @@
 //! A part of a run that is spread over hosts: its two ends live in different daemons, which talk over a connection, and
 //! somebody else says when it begins.
 //!
-//! The near end is [`run_near`], the far end [`serve_far`]; what connects them is a
+//! The near end is [`run_near`](crate::run_near), the far end [`serve_far`](crate::far_end::serve_far); what connects them is a
 //! [`Channel`](crate::Channel), the frames of a TLS connection between the two hosts. Their clocks are different ones: they are related by
 //! exchanges over the channel, before and during the run, and what the far end observes is brought to the near end's
 //! clock with a bound that holds however unequal the ways are ([`FlowOutcome::clock_error`]). Times in the near end's
@@ -13,13 +13,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use trunkline_core::{Bytes, Rate, Seed};
-use trunkline_experiment::{Scenario, Supervisor};
-use trunkline_metrics::{DriverOutcome, Recorder};
-use trunkline_peer::frames::{FrameSink, FrameSource};
+use trunkline_experiment::Scenario;
 
 use crate::ceiling::{Ceiling, Limited};
-use crate::error::LiveError;
-use crate::far_end;
 use crate::options::LiveOptions;
 use crate::protocol::FlowTerms;
 
@@ -38,7 +34,7 @@ pub struct NearPart<'p> {
     pub gate: &'p dyn Gate,
 }
 
-/// What holds the parts of a run together. Its methods are called from the thread that called [`run_near`] and from one
+/// What holds the parts of a run together. Its methods are called from the thread that called [`run_near`](crate::run_near) and from one
 /// beside it.
 pub trait Gate: Sync {
     /// All is open and connected, and the clocks are related: the part can begin.
@@ -53,19 +49,6 @@ pub trait Gate: Sync {
 
     /// Whether the sending is to end because they are over elsewhere. Asked many times a second.
     fn end_sending(&self) -> bool;
-}
-
-/// Measures the near end's flows, from opening the sockets to the far end's last report. Returns when all is recorded.
-///
-/// # Errors
-/// As [`run`](crate::run)'s, and [`LiveError::ClockJumped`]. What was measured until then has been recorded, and
-/// [`LiveError::outcome`] is the rest of it. [`LiveError::Abandoned`] if the gate does not let it begin.
-pub fn run_near(
-    part: NearPart<'_>,
-    recorder: &mut dyn Recorder,
-    supervisor: &mut dyn Supervisor,
-) -> Result<DriverOutcome, LiveError> {
-    crate::run::run_part(part, recorder, supervisor)
 }
 
 /// What the far end grants whoever has opened the session.
@@ -94,15 +77,6 @@ impl FarLimits {
         let lenient = self.rate.map(|rate| Arc::new(Ceiling::lenient(rate)));
         [Limited::new(greedy, self.ceilings.clone()), Limited::new(others, lenient.into_iter().collect())]
     }
-}
-
-/// Serves the far end of one part, over a connection whose two ends have greeted each other, until the near end says that it
-/// is over or `from` ends.
-///
-/// # Errors
-/// If the near end breaks the protocol or asks for more than it may, or a socket fails. The near end has been told.
-pub fn serve_far(from: impl FrameSource, to: impl FrameSink, allowed: FarLimits) -> Result<(), LiveError> {
-    far_end::serve_within(from, to, Some(allowed))
 }
 
 /// A scenario without its other flows. Members keep their ids, and what the flow with which the sending ends is, stays

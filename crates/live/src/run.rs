@@ -1,9 +1,6 @@
 //! The near end of a run, from the set-up to the outcome.
 
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::OnceLock;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::{Scope, ScopedJoinHandle};
 
 use trunkline_core::{Duration, Seed, Time};
 use trunkline_experiment::{Flow, Scenario, Supervisor};
@@ -16,11 +13,8 @@ use trunkline_transport::kind::{Sockets, StreamProtocol};
 
 use crate::ceiling::Limited;
 use crate::collect::Collector;
-use crate::engine::Counters;
 use crate::error::LiveError;
 use crate::events::Pool;
-use crate::near::engine::EngineFlow;
-use crate::near::tcp::Spoken;
 use crate::near::{self, Answers, Common, Stage, udp_receive, udp_send};
 use crate::observed::observed;
 use crate::options::LiveOptions;
@@ -30,6 +24,7 @@ use crate::protocol::Bye;
 use crate::session::{Company, Session};
 use crate::setup::{self, Connected, Terms};
 use crate::start::Start;
+use crate::threads::{Crew, Left};
 
 /// Runs one point on real sockets.
 ///
@@ -74,8 +69,12 @@ pub fn run_with(
     observed(|| session(scenario, build, options, (&ThisHost, company), recorder, supervisor))
 }
 
-/// What [`run_near`](crate::part::run_near) does.
-pub(crate) fn run_part(
+/// Measures the near end's flows, from opening the sockets to the far end's last report. Returns when all is recorded.
+///
+/// # Errors
+/// As [`run`]'s, and [`LiveError::ClockJumped`]. What was measured until then has been recorded, and
+/// [`LiveError::outcome`] is the rest of it. [`LiveError::Abandoned`] if the gate does not let it begin.
+pub fn run_near(
     part: NearPart<'_>,
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
@@ -103,7 +102,7 @@ pub(crate) fn session(
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, LiveError> {
-    let terms = Terms::of(scenario, options, Key(draw()));
+    let terms = Terms::of(scenario, options, Key(setup::draw()));
     let sources = setup::sources(scenario, &terms.lanes, (terms.key, &options.limited), build)?;
     // Whatever fits; a socket that cannot be opened says so itself.
     let _ = process::raise_open_files(terms.descriptors);
@@ -125,7 +124,7 @@ pub(crate) fn session(
         (&stage, &common, &sockets[..], &answered[..], answers.as_ref(), &terms);
     let (session, end, mut left) = std::thread::scope(move |scope| {
         let _end = EndOnDrop(stage);
-        let mut crew = Crew { scope, threads: Vec::new() };
+        let mut crew = Crew::new(scope);
         let conversing = crew.connect(engines, scenario, options)?;
         let clock = session.synchronise(company)?;
         let common = common.get_or_init(|| Common {
@@ -277,83 +276,6 @@ pub const HELD_HERE: &str = "held-back-by-owner-ms";
 
 /// The same of answers, at the receiving host.
 pub const HELD_THERE: &str = "answers-held-back-by-owner-ms";
-
-/// A number that nobody can guess: the standard library's hash keys come from the system.
-pub(crate) fn draw() -> u32 {
-    std::hash::RandomState::new().build_hasher().finish() as u32
-}
-
-/// What a thread leaves behind, with the index of its flow.
-pub(crate) enum Left {
-    Tcp(usize, Spoken),
-    Engines(usize, Counters),
-}
-
-/// The stack of a thread that serves one conversation: what is large is on the heap, and where memory is limited stacks count
-/// whole.
-pub(crate) const SLIM: usize = 256 << 10;
-
-/// The threads of the near end.
-pub(crate) struct Crew<'scope, 'env> {
-    scope: &'scope Scope<'scope, 'env>,
-    pub(crate) threads: Vec<ScopedJoinHandle<'scope, Option<Left>>>,
-}
-
-impl<'scope, 'env> Crew<'scope, 'env> {
-    /// Starts a thread for each flow over engines of ours, and waits until all have connected. A conversation begins when
-    /// its thread is told what it shares with the others.
-    fn connect(
-        &mut self,
-        flows: Vec<(usize, EngineFlow<'env>)>,
-        scenario: &'env Scenario,
-        options: &'env LiveOptions,
-    ) -> Result<Vec<Sender<&'env Common<'env>>>, LiveError> {
-        let (tell, told) = channel();
-        let mut conversing = Vec::new();
-        for (index, mut flow) in flows {
-            let (begin, begun) = channel();
-            conversing.push(begin);
-            let tell = tell.clone();
-            self.start("engines", move || {
-                // Who does not wait for it any more will not begin either.
-                let _ = tell.send(setup::connect_engines(&mut flow.engines, &scenario.flows[index], options));
-                drop(tell);
-                let common = begun.recv().ok()?;
-                Some(Left::Engines(index, near::engine::converse(flow, common)))
-            })?;
-        }
-        drop(tell);
-        told.iter().collect::<Result<(), LiveError>>()?;
-        Ok(conversing)
-    }
-
-    fn start(
-        &mut self,
-        name: &str,
-        work: impl FnOnce() -> Option<Left> + Send + 'scope,
-    ) -> Result<(), LiveError> {
-        self.spawn(std::thread::Builder::new().name(name.to_owned()), work)
-    }
-
-    /// A thread of which there is one for each conversation.
-    fn start_slim(
-        &mut self,
-        name: &str,
-        work: impl FnOnce() -> Option<Left> + Send + 'scope,
-    ) -> Result<(), LiveError> {
-        self.spawn(std::thread::Builder::new().name(name.to_owned()).stack_size(SLIM), work)
-    }
-
-    fn spawn(
-        &mut self,
-        thread: std::thread::Builder,
-        work: impl FnOnce() -> Option<Left> + Send + 'scope,
-    ) -> Result<(), LiveError> {
-        let thread = thread.spawn_scoped(self.scope, work);
-        self.threads.push(thread.map_err(LiveError::system("cannot start a thread"))?);
-        Ok(())
-    }
-}
 
 /// Ends the threads however the run ends.
 struct EndOnDrop<'r>(&'r Stage);

@@ -18,9 +18,9 @@ use crate::part::Gate;
 use crate::place::Place;
 use crate::protocol::{Bye, FromFar, Ready, ToFar};
 use crate::relation::Relation;
-use crate::run::{Crew, Left};
 use crate::setup::Terms;
 use crate::start::{Agreed, Start};
+use crate::threads::{Crew, Left};
 
 /// With whom a session has its begin and its end in common.
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! What a scenario and the options come to: the terms for the far end, sockets, sources.
 
 use core::ops::Range;
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::mpsc::{Sender, channel};
@@ -25,7 +26,6 @@ use crate::near::tcp::{Conversation, Returns};
 use crate::near::udp_send::{Member, SENDER};
 use crate::options::{LiveOptions, Receive};
 use crate::protocol::{EngineTerms, FlowTerms, ListenerTerms, Open, Ready};
-use crate::run::draw;
 
 /// UDP members share this many sockets at most: enough to look like many conversations to a network that sorts by
 /// port, few enough to send in batches and to wait for together.
@@ -492,3 +492,8 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
+
+/// A number that nobody can guess: the standard library's hash keys come from the system.
+pub(crate) fn draw() -> u32 {
+    std::hash::RandomState::new().build_hasher().finish() as u32
+}

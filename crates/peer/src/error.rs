@@ -7,9 +7,25 @@ use serde::{Deserialize, Deserializer, Serialize};
 use trunkline_core::Duration;
 
 use crate::fingerprint::Fingerprint;
-use crate::pairing::ParseCodeError;
 use crate::service::Service;
 use crate::wire::WireError;
+
+/// A text that is no pairing code.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseCodeError {
+    /// It holds a character that cannot be in one.
+    #[error("a code has only letters and digits, not `{0}`")]
+    Character(char),
+    /// It is too short or too long.
+    #[error("a code has {expected} letters and digits, but this one has {0}", expected = CODE_LENGTH)]
+    Length(usize),
+    /// The check digit does not fit.
+    #[error("the code contains a typing error (its check digit is wrong): compare it again")]
+    Check,
+}
+
+/// Letters and digits of a pairing code: those of the agent's fingerprint, those of the secret, and the check digit.
+pub(crate) const CODE_LENGTH: usize = 33;
 
 /// What can go wrong between two hosts.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,8 @@ use core::fmt;
 use core::str::FromStr;
 
 use ring::digest::{SHA256, digest};
+use rustls::pki_types::CertificateDer;
+use rustls::server::ParsedCertificate;
 use serde::{Deserialize, Serialize};
 
 use crate::base32;
@@ -32,6 +34,12 @@ pub enum ParseFingerprintError {
 const SYMBOLS: usize = 52;
 
 impl Fingerprint {
+    /// The fingerprint of the key of a certificate.
+    pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> Result<Fingerprint, rustls::Error> {
+        let key = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
+        Ok(Fingerprint::of_key(&key))
+    }
+
     /// Of a public key.
     pub(crate) fn of_key(public_key_info: &[u8]) -> Fingerprint {
         let mut bytes = [0; 32];

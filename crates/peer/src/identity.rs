@@ -11,7 +11,6 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use crate::error::PeerError;
 use crate::files;
 use crate::fingerprint::Fingerprint;
-use crate::tls;
 
 /// Who a host or a controller is: an Ed25519 key (RFC 8410), made once and kept in a folder, with a certificate signed by
 /// itself. Nobody asks what the certificate says; others know the key by its [`Fingerprint`].
@@ -20,6 +19,9 @@ pub struct Identity {
     certificate: CertificateDer<'static>,
     fingerprint: Fingerprint,
 }
+
+/// The name in every certificate. It stands for nothing: what counts is the key.
+pub(crate) const NAME: &str = "trunkline";
 
 /// The file of the key within the folder.
 const FILE: &str = "key.pem";
@@ -72,12 +74,12 @@ impl Identity {
 
     fn of_key(key: PrivatePkcs8KeyDer<'static>) -> Result<Identity, rcgen::Error> {
         let pair = KeyPair::from_pkcs8_der_and_sign_algo(&key, &PKCS_ED25519)?;
-        let mut parameters = CertificateParams::new([tls::NAME.to_owned()])?;
+        let mut parameters = CertificateParams::new([NAME.to_owned()])?;
         // The same key gives the same certificate: there is nothing else to keep.
         parameters.serial_number = Some(SerialNumber::from(1));
         let certificate = CertificateDer::from(parameters.self_signed(&pair)?);
         let fingerprint =
-            tls::fingerprint(&certificate).map_err(|_| rcgen::Error::CouldNotParseCertificate)?;
+            Fingerprint::of_certificate(&certificate).map_err(|_| rcgen::Error::CouldNotParseCertificate)?;
         Ok(Identity { key, certificate, fingerprint })
     }
 

@@ -19,6 +19,8 @@ mod error;
 mod files;
 mod fingerprint;
 pub mod frames;
+#[doc(hidden)]
+pub mod fuzz;
 mod identity;
 mod memory;
 pub mod message;
@@ -32,10 +34,10 @@ pub use connection::{
     Beginning, Channel, Closer, Connection, FrameReader, FrameWriter, Incoming, Listener, Pulse, Received,
     connect,
 };
-pub use error::{PeerError, Refusal, RefusalKind, printable};
+pub use error::{ParseCodeError, PeerError, Refusal, RefusalKind, printable};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
 pub use identity::Identity;
 pub use memory::{Held, Memory, NoMemory, Share};
-pub use pairing::{Pairing, PairingCode, ParseCodeError, enrol};
+pub use pairing::{Pairing, PairingCode, enrol};
 pub use peers::{Peer, Peers, check_name};
 pub use service::Service;

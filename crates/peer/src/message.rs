@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 use crate::error::{Refusal, printable};
+use crate::wire::{Frame, Message, WireError, from_json, tag, to_json};
 
 /// The version of the protocol that this program speaks: greetings, and all messages of agents, sessions and far ends. Both
 /// ends must speak the same.
@@ -92,4 +93,40 @@ pub enum Reply {
         /// The reason.
         refusal: Refusal,
     },
+}
+
+impl Message for Hello {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        to_json(tag::HELLO, "greeting", self)
+    }
+    fn from_frame(frame: Frame) -> Result<Hello, WireError> {
+        from_json(&frame, tag::HELLO, "a greeting")
+    }
+}
+
+impl Message for Welcome {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        to_json(tag::WELCOME, "welcome", self)
+    }
+    fn from_frame(frame: Frame) -> Result<Welcome, WireError> {
+        from_json(&frame, tag::WELCOME, "a welcome")
+    }
+}
+
+impl Message for Enrolment {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        to_json(tag::MESSAGE, "message", self)
+    }
+    fn from_frame(frame: Frame) -> Result<Enrolment, WireError> {
+        from_json(&frame, tag::MESSAGE, "a message")
+    }
+}
+
+impl Message for Reply {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        to_json(tag::MESSAGE, "message", self)
+    }
+    fn from_frame(frame: Frame) -> Result<Reply, WireError> {
+        from_json(&frame, tag::MESSAGE, "a message")
+    }
 }

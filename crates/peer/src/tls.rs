@@ -7,8 +7,8 @@ use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{NoServerSessionStorage, ParsedCertificate};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme,
 };
@@ -17,17 +17,8 @@ use crate::error::PeerError;
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
 
-/// The name in every certificate. It stands for nothing: what counts is the key.
-pub(crate) const NAME: &str = "trunkline";
-
 /// What is spoken (ALPN, RFC 7301), in all versions of the protocol.
 pub(crate) const PROTOCOL: &[u8] = b"trunkline-agent";
-
-/// By what the key of a certificate is known.
-pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> Result<Fingerprint, rustls::Error> {
-    let key = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
-    Ok(Fingerprint::of_key(&key))
-}
 
 /// Whom a connecting end talks with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +91,7 @@ impl ServerCertVerifier for Pinned {
         _ocsp: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let found = fingerprint(certificate)?;
+        let found = Fingerprint::of_certificate(certificate)?;
         let _ = self.found.set(found);
         if self.expected.is(&found) {
             Ok(ServerCertVerified::assertion())
@@ -150,7 +141,7 @@ impl ClientCertVerifier for Anybody {
         _intermediates: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
-        fingerprint(certificate).map(|_| ClientCertVerified::assertion())
+        Fingerprint::of_certificate(certificate).map(|_| ClientCertVerified::assertion())
     }
 
     fn verify_tls12_signature(

@@ -6,9 +6,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use trunkline_core::Bytes;
 
-use crate::clock::{TimeReply, TimeRequest};
 use crate::memory::{Held, NoMemory, Share};
-use crate::message::{Enrolment, Hello, Reply, Welcome};
 
 /// The largest frame of a peer that is known, without its length.
 pub const MAX_FRAME: usize = 64 << 20;
@@ -102,42 +100,6 @@ pub trait Message: Sized {
     fn from_frame(frame: Frame) -> Result<Self, WireError>;
 }
 
-impl Message for Hello {
-    fn to_frame(&self) -> Result<Frame, WireError> {
-        to_json(tag::HELLO, "greeting", self)
-    }
-    fn from_frame(frame: Frame) -> Result<Hello, WireError> {
-        from_json(&frame, tag::HELLO, "a greeting")
-    }
-}
-
-impl Message for Welcome {
-    fn to_frame(&self) -> Result<Frame, WireError> {
-        to_json(tag::WELCOME, "welcome", self)
-    }
-    fn from_frame(frame: Frame) -> Result<Welcome, WireError> {
-        from_json(&frame, tag::WELCOME, "a welcome")
-    }
-}
-
-impl Message for Enrolment {
-    fn to_frame(&self) -> Result<Frame, WireError> {
-        to_json(tag::MESSAGE, "message", self)
-    }
-    fn from_frame(frame: Frame) -> Result<Enrolment, WireError> {
-        from_json(&frame, tag::MESSAGE, "a message")
-    }
-}
-
-impl Message for Reply {
-    fn to_frame(&self) -> Result<Frame, WireError> {
-        to_json(tag::MESSAGE, "message", self)
-    }
-    fn from_frame(frame: Frame) -> Result<Reply, WireError> {
-        from_json(&frame, tag::MESSAGE, "a message")
-    }
-}
-
 /// What is wrong may be in the words of whoever sent it: a terminal obeys nothing of it, and no log is filled with it.
 pub fn malformed(what: &'static str, reason: impl Into<String>) -> WireError {
     WireError::Malformed { what, reason: printable(&reason.into(), MOST_REASON) }
@@ -226,7 +188,7 @@ pub struct Deframer {
 
 impl Deframer {
     /// How much memory it takes ahead of what comes. So much is not counted either.
-    const STEP: usize = 16 << 10;
+    pub(crate) const STEP: usize = 16 << 10;
 
     /// A reader that refuses frames of more bytes than this.
     pub fn new(limit: usize) -> Deframer {
@@ -340,47 +302,6 @@ impl Deframer {
     /// What of the body is still to come.
     fn left(&self) -> usize {
         (self.length() + HEAD - 1).saturating_sub(self.filled)
-    }
-}
-
-/// For fuzzing: any bytes are frames or refused. Each frame is given to `check`.
-#[doc(hidden)]
-pub fn fuzz_frames(data: &[u8], mut check: impl FnMut(&Frame)) {
-    let limit = MAX_FRAME.min(data.len().saturating_mul(2));
-    let (mut deframer, mut rest) = (Deframer::new(limit), data);
-    while !rest.is_empty() {
-        let space = deframer.space();
-        let length = space.len().min(rest.len());
-        assert!(0 < length && space.len() <= Deframer::STEP);
-        let (now, later) = rest.split_at(length);
-        space[..length].copy_from_slice(now);
-        rest = later;
-        match deframer.advance(length) {
-            Ok(Some(frame)) => {
-                assert!(frame.body.len() < limit);
-                again::<Hello>(&frame);
-                again::<Welcome>(&frame);
-                again::<Enrolment>(&frame);
-                again::<Reply>(&frame);
-                again::<TimeRequest>(&frame);
-                again::<TimeReply>(&frame);
-                check(&frame);
-            }
-            Ok(None) => {}
-            Err(error) => {
-                assert!(!error.to_string().contains('\n'), "{error}");
-                return;
-            }
-        }
-    }
-}
-
-/// For fuzzing: a message that is read from a frame is read again after it was written.
-#[doc(hidden)]
-pub fn again<M: Message + PartialEq + core::fmt::Debug>(frame: &Frame) {
-    if let Ok(said) = M::from_frame(frame.clone()) {
-        let frame = said.to_frame().expect("it came in a frame");
-        assert_eq!(M::from_frame(frame).as_ref(), Ok(&said));
     }
 }
 

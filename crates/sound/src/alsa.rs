@@ -16,9 +16,10 @@ use trunkline_io::{clock, process};
 
 use crate::clocked::PRIORITY;
 use crate::cycle::Cycle;
-use crate::device::{Hardware, Running, Shared};
 use crate::error::SoundError;
+use crate::hardware::{Hardware, Running};
 use crate::place::Place;
+use crate::shared::Shared;
 use crate::wanted::{Format, Wanted};
 
 /// What is captured and not yet taken waits for so many blocks of the player.

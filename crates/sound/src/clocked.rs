@@ -8,8 +8,8 @@ use trunkline_core::{Duration, Time};
 use trunkline_io::{MonotonicClock, Pacer, process};
 
 use crate::cycle::Cycle;
-use crate::device::{Hardware, Running};
 use crate::error::SoundError;
+use crate::hardware::{Hardware, Running};
 use crate::wanted::Format;
 
 /// As JACK gives its clients by default, below its own thread.

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 
 use trunkline_core::Time;
 
-use crate::device::Shared;
+use crate::shared::Shared;
 use crate::soft::Soft;
 use crate::wanted::Format;
 

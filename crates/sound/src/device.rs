@@ -1,8 +1,8 @@
 //! The device: opened once, kept open.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -10,8 +10,10 @@ use crate::clocked::Clock;
 use crate::cycle::{Callbacks, Cycle};
 use crate::error::SoundError;
 use crate::file::Reader;
+use crate::hardware::{Hardware, Running};
 use crate::jack::Jack;
 use crate::place::Place;
+use crate::shared::{Shared, Status, lock};
 use crate::soft::{Soft, other_rate};
 use crate::wanted::{Format, Wanted};
 
@@ -45,27 +47,6 @@ pub struct Device {
     /// Dropped to stop.
     stop: Option<Sender<()>>,
     keeper: Option<JoinHandle<()>>,
-}
-
-/// What a device is doing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Status {
-    /// Sound comes and goes.
-    #[default]
-    Running,
-    /// The card or the server is gone, or came back as something that cannot be used; tried again until it can.
-    Waiting {
-        /// One sentence without its full stop.
-        why: String,
-    },
-    /// All of the file was captured. Playing goes on.
-    Finished,
-    /// A file can no longer be read or written. Nothing mends that.
-    Failed {
-        /// One sentence without its full stop.
-        why: String,
-    },
 }
 
 impl Device {
@@ -115,71 +96,6 @@ impl Drop for Device {
             let _ = keeper.join();
         }
     }
-}
-
-/// What the device, its keeper and its callbacks know together.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    format: Mutex<Format>,
-    status: Mutex<Status>,
-    failure: Mutex<Option<String>>,
-    finished: AtomicBool,
-    /// Nothing is captured from a file.
-    held: AtomicBool,
-    refused: AtomicBool,
-    xruns: AtomicU64,
-}
-
-impl Shared {
-    /// Notes lost blocks; as all of these that the audio thread uses, without a lock.
-    pub(crate) fn lose(&self, blocks: u64) {
-        self.xruns.fetch_add(blocks, Ordering::Relaxed);
-    }
-
-    pub(crate) fn xruns(&self) -> u64 {
-        self.xruns.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn finish(&self) {
-        self.finished.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_held(&self) -> bool {
-        self.held.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn real_time_refused(&self) {
-        self.refused.store(true, Ordering::Relaxed);
-    }
-
-    /// Not from the audio thread.
-    pub(crate) fn fail(&self, why: String) {
-        lock(&self.failure).get_or_insert(why);
-    }
-
-    pub(crate) fn failure(&self) -> Option<String> {
-        lock(&self.failure).clone()
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while it holds one of these, and each holds one whole value.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Hardware that is there, or what stands for it.
-pub(crate) trait Hardware {
-    /// What it is: channels as wanted, the rest as it has them.
-    fn format(&self) -> Format;
-
-    /// Begins.
-    fn start(self: Box<Self>, cycle: Cycle) -> Result<Box<dyn Running>, SoundError>;
-}
-
-/// Hardware that calls a [`Cycle`] until it is dropped.
-pub(crate) trait Running {
-    /// Asked several times a second: whether it still runs, or why not.
-    fn check(&mut self) -> Result<(), String>;
 }
 
 /// How often a device is looked after, and how long a lost one is left alone.

@@ -7,9 +7,10 @@ use trunkline_core::Time;
 use trunkline_io::jack::{Client, Direction, Period, Process};
 
 use crate::cycle::Cycle;
-use crate::device::{Hardware, Running, Shared};
 use crate::error::SoundError;
+use crate::hardware::{Hardware, Running};
 use crate::place::Place;
+use crate::shared::Shared;
 use crate::wanted::{Format, Wanted};
 
 /// A client with its ports.

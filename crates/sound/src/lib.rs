@@ -14,14 +14,17 @@ mod cycle;
 mod device;
 mod error;
 pub mod file;
+mod hardware;
 mod jack;
 mod place;
+mod shared;
 mod signal;
 mod soft;
 mod wanted;
 
 pub use cycle::Callbacks;
-pub use device::{Device, Make, REAL_TIME_ADVICE, Status, open};
+pub use device::{Device, Make, REAL_TIME_ADVICE, open};
 pub use error::SoundError;
 pub use place::{Place, PlaceError};
+pub use shared::Status;
 pub use wanted::{Format, Wanted};

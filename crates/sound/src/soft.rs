@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::device::Shared;
 use crate::error::SoundError;
 use crate::file::{FileSink, FileSource, Reader, Writer};
 use crate::place::Place;
+use crate::shared::Shared;
 use crate::signal::{Noise, Tone};
 use crate::wanted::{Format, Wanted, check_channels, check_rate};
 

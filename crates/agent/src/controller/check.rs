@@ -12,8 +12,8 @@ use trunkline_io::tcp::StreamProtocol;
 use trunkline_traffic::KINDS;
 
 use crate::controller::agent::{Agent, resolved};
+use crate::controller::agents::Host;
 use crate::controller::error::FleetError;
-use crate::controller::fleet::Host;
 use crate::controller::hosts::pairs;
 
 /// Finds what the agents of these hosts would refuse.

@@ -1,38 +1,28 @@
 //! The agents of an experiment, and what they keep for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trunkline_control::facts::{PartInfo, PartState};
+use trunkline_control::facts::PartInfo;
 use trunkline_control::{FromAgent, Identity, PartId, Peers, ToAgent};
-use trunkline_core::{Duration, Time};
+use trunkline_core::Duration;
 use trunkline_experiment::{Experiment, Flow, Point, Scenario, Supervisor};
-use trunkline_io::clock;
 use trunkline_metrics::{DriverOutcome, Recorder};
 
-use crate::controller::agent::{Agent, Event, What, enrolled, reach, reach_again};
+use crate::controller::agent::{Agent, enrolled, reach};
+use crate::controller::agents::{Agents, Host, PartKey};
 use crate::controller::check;
 use crate::controller::error::FleetError;
 use crate::controller::repetition;
+use crate::controller::task::Task;
 
 /// Connections to the agents of an experiment, kept over all its repetitions.
 pub struct Fleet {
-    inner: Mutex<Inner>,
+    inner: Mutex<Agents>,
     hosts: Vec<Host>,
     patience: Duration,
-}
-
-/// A repetition of a point of a run, as agents know it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PartKey {
-    /// The run's key: 32 hexadecimal digits.
-    pub run: String,
-    /// The point as it is stored.
-    pub point: u32,
-    /// From 0.
-    pub repetition: u32,
 }
 
 /// A repetition of which agents keep parts.
@@ -44,43 +34,6 @@ pub struct Kept {
     pub parts: usize,
     /// How many bytes of records.
     pub bytes: u64,
-}
-
-/// A host of the experiment.
-#[derive(Clone, Debug)]
-pub(crate) struct Host {
-    pub(crate) name: String,
-    /// Where others reach it.
-    pub(crate) address: String,
-    /// The index of its agent.
-    pub(crate) agent: usize,
-}
-
-/// What the thread that measures works with.
-pub(crate) struct Inner {
-    pub(crate) agents: Vec<Agent>,
-    pub(crate) identity: Arc<Identity>,
-    pub(crate) patience: Duration,
-    events: Receiver<Event>,
-    tell: SyncSender<Event>,
-    /// What agents keep of repetitions that are to be measured: with the agent, its parts.
-    pub(crate) kept: BTreeMap<PartKey, Vec<(usize, PartInfo)>>,
-    /// What is stored here, with the agent that keeps it still.
-    pub(crate) stored: Vec<(usize, PartId)>,
-    /// Parts of the repetition measured last, to be discarded when it is stored.
-    pub(crate) latest: Vec<(usize, PartId)>,
-    notes: Vec<String>,
-    /// Points and flows of which the user knows that they were held back.
-    pub(crate) told_held: BTreeSet<(u32, usize)>,
-}
-
-/// Something that an agent said, or that happened to its connection.
-pub(crate) enum Heard {
-    Said(FromAgent),
-    /// The connection is gone; another one is being tried.
-    Gone,
-    /// There is a connection again.
-    Back,
 }
 
 impl Fleet {
@@ -114,18 +67,7 @@ impl Fleet {
             let host = agent.host.clone();
             agent.take(index, connection, &tell).map_err(|error| FleetError::Control { host, error })?;
         }
-        let mut inner = Inner {
-            agents,
-            identity,
-            patience,
-            events,
-            tell,
-            kept: BTreeMap::new(),
-            stored: Vec::new(),
-            latest: Vec::new(),
-            notes: Vec::new(),
-            told_held: BTreeSet::new(),
-        };
+        let mut inner = Agents::new(agents, identity, patience, (tell, events));
         for agent in 0..inner.agents.len() {
             let facts = inner.ask(agent, &ToAgent::Facts, "describing its host", |said| match said {
                 FromAgent::Facts(facts) => Some(*facts),
@@ -176,7 +118,7 @@ impl Fleet {
         supervisor: &mut dyn Supervisor,
     ) -> Result<DriverOutcome, FleetError> {
         let mut inner = self.inner();
-        let task = repetition::Task { at, experiment, point, hosts: &self.hosts };
+        let task = Task { at, experiment, point, hosts: &self.hosts };
         let measured = repetition::run(&mut inner, &task, recorder, supervisor);
         if let Err(error @ FleetError::Part { goes_on: true, .. }) = &measured {
             inner.note(error.to_string());
@@ -226,7 +168,7 @@ impl Fleet {
         core::mem::take(&mut self.inner().notes)
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, Agents> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -252,146 +194,4 @@ impl fmt::Display for Fleet {
 
 fn bytes(parts: &[(usize, PartInfo)]) -> u64 {
     parts.iter().map(|(_, info)| info.bytes.0).sum()
-}
-
-impl Inner {
-    /// Waits no longer than this for something that an agent says or that happens to it.
-    pub(crate) fn next(&mut self, patience: Duration) -> Option<(usize, Heard)> {
-        let deadline = clock::raw_now().saturating_add(patience.as_nanos());
-        loop {
-            let left = Duration::from_nanos(deadline.saturating_sub(clock::raw_now()));
-            let event = match self.events.recv_timeout(left.to_std()) {
-                Ok(event) => event,
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
-            };
-            if let Some(heard) = self.take(event) {
-                return Some(heard);
-            }
-        }
-    }
-
-    /// Lets so much time pass; what agents say meanwhile is about what is over.
-    pub(crate) fn rest(&mut self, time: Duration) {
-        let until = clock::raw_now().saturating_add(time.as_nanos());
-        while clock::raw_now() < until {
-            self.next(Duration::from_nanos(until.saturating_sub(clock::raw_now())));
-        }
-    }
-
-    fn take(&mut self, event: Event) -> Option<(usize, Heard)> {
-        let Event { agent: index, connection, heard, what } = event;
-        let agent = &mut self.agents[index];
-        if agent.connection != connection {
-            return None;
-        }
-        match what {
-            What::Said(FromAgent::Time(reply)) => {
-                agent.clock.take(reply, Time::from_nanos(heard));
-                None
-            }
-            What::Said(said) => Some((index, Heard::Said(said))),
-            What::Gone(reason) => {
-                agent.lose(reason);
-                Some((index, Heard::Gone))
-            }
-            What::Away { reason, is_final } => {
-                agent.returning = false;
-                agent.is_turned_away = is_final;
-                agent.gone = Some(reason);
-                None
-            }
-            What::Back(connection) => match agent.take(index, *connection, &self.tell) {
-                Ok(()) => {
-                    self.discard();
-                    Some((index, Heard::Back))
-                }
-                Err(error) => {
-                    agent.lose(error.to_string());
-                    None
-                }
-            },
-        }
-    }
-
-    /// Asks an agent, and waits for the answer.
-    pub(crate) fn ask<A>(
-        &mut self,
-        agent: usize,
-        question: &ToAgent,
-        step: &'static str,
-        mut answer: impl FnMut(FromAgent) -> Option<A>,
-    ) -> Result<A, FleetError> {
-        self.agents[agent].say(question);
-        let deadline = clock::raw_now() + self.patience.as_nanos();
-        while clock::raw_now() < deadline {
-            let left = Duration::from_nanos(deadline.saturating_sub(clock::raw_now()));
-            match self.next(left) {
-                Some((from, Heard::Said(FromAgent::Refused { part: None, refusal }))) if from == agent => {
-                    return Err(self.refused(agent, &refusal));
-                }
-                Some((from, Heard::Said(said))) if from == agent => {
-                    if let Some(answer) = answer(said) {
-                        return Ok(answer);
-                    }
-                }
-                Some((from, Heard::Gone)) if from == agent => return Err(self.gone(agent, step)),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        Err(FleetError::NoAnswer { agent: self.agents[agent].name.clone(), patience: self.patience, step })
-    }
-
-    /// Tries to get back to every agent that is gone.
-    pub(crate) fn reach_out(&mut self) {
-        for (index, agent) in self.agents.iter_mut().enumerate() {
-            if agent.link.is_none() && !agent.returning {
-                agent.returning = true;
-                reach_again(agent, index, &self.identity, self.patience, &self.tell);
-            }
-        }
-    }
-
-    /// Whether there is a connection with each of these agents.
-    pub(crate) fn are_there(&self, agents: &BTreeSet<usize>) -> bool {
-        agents.iter().all(|agent| self.agents[*agent].link.is_some())
-    }
-
-    pub(crate) fn refused(&self, agent: usize, refusal: &trunkline_control::Refusal) -> FleetError {
-        FleetError::Refused {
-            agent: self.agents[agent].name.clone(),
-            why: refusal.why.clone(),
-            kind: refusal.kind,
-        }
-    }
-
-    pub(crate) fn gone(&self, agent: usize, step: &str) -> FleetError {
-        let agent = &self.agents[agent];
-        let reason = agent.gone.as_deref().unwrap_or("its connection was lost");
-        FleetError::Lost { agent: agent.name.clone(), reason: format!("{reason}, while {step}") }
-    }
-
-    pub(crate) fn note(&mut self, note: String) {
-        self.notes.push(note);
-    }
-
-    /// Lets the agents forget what is stored; those that are away are told when they are back.
-    pub(crate) fn discard(&mut self) {
-        let agents = &self.agents;
-        self.stored.retain(|(agent, part)| {
-            let agent = &agents[*agent];
-            agent.say(&ToAgent::Discard { part: part.clone() });
-            agent.link.is_none()
-        });
-    }
-
-    pub(crate) fn forget(&mut self, at: &PartKey) {
-        for (agent, info) in self.kept.remove(at).unwrap_or_default() {
-            if matches!(info.state, PartState::Prepared | PartState::Running) {
-                self.agents[agent].say(&ToAgent::Stop { part: info.part.clone() });
-            }
-            self.stored.push((agent, info.part));
-        }
-        self.discard();
-    }
 }

@@ -23,6 +23,7 @@
 //! [`trunkline_live::part`]).
 
 mod agent;
+mod agents;
 mod away;
 mod check;
 mod error;
@@ -32,7 +33,9 @@ mod hosts;
 mod part;
 mod prepare;
 mod repetition;
+mod task;
 
+pub use agents::PartKey;
 pub use error::FleetError;
-pub use fleet::{Fleet, Kept, PartKey};
+pub use fleet::{Fleet, Kept};
 pub use hosts::agents_of;

@@ -10,13 +10,13 @@ use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_io::clock;
 
 use crate::controller::agent::Agent;
+use crate::controller::agents::{Agents, Heard};
 use crate::controller::away::Absences;
 use crate::controller::check;
 use crate::controller::error::FleetError;
-use crate::controller::fleet::{Heard, Inner};
 use crate::controller::hosts::Pair;
 use crate::controller::part::Part;
-use crate::controller::repetition::{RETURN, Task};
+use crate::controller::task::{RETRY, RETURN, Task};
 
 /// Replies of each agent after which its clock is known well enough.
 const EXCHANGES: u32 = 10;
@@ -26,7 +26,7 @@ const AHEAD: Duration = Duration::from_millis(300);
 
 /// Prepares the parts of a repetition. If one cannot be, none is.
 pub(crate) fn prepare(
-    inner: &mut Inner,
+    inner: &mut Agents,
     task: &Task<'_>,
     pairs: &[Pair],
     attempt: u32,
@@ -107,7 +107,7 @@ pub(crate) fn prepare(
 }
 
 /// Lets all parts begin at one moment, which is given by our clock.
-pub(crate) fn start(inner: &mut Inner, parts: &[Part]) -> Result<u64, FleetError> {
+pub(crate) fn start(inner: &mut Agents, parts: &[Part]) -> Result<u64, FleetError> {
     for part in parts {
         // From now on chunks come as they are made.
         inner.agents[part.near].say(&ToAgent::Attach { part: part.id.clone(), from: 0 });
@@ -138,7 +138,7 @@ pub(crate) fn start(inner: &mut Inner, parts: &[Part]) -> Result<u64, FleetError
 }
 
 /// Lets agents forget parts that will not be measured.
-fn abandon(inner: &mut Inner, parts: &[Part]) {
+fn abandon(inner: &mut Agents, parts: &[Part]) {
     for part in parts {
         inner.agents[part.near].say(&ToAgent::Stop { part: part.id.clone() });
         inner.stored.push((part.near, part.id.clone()));
@@ -148,7 +148,7 @@ fn abandon(inner: &mut Inner, parts: &[Part]) {
 
 /// Waits for agents that were gone.
 fn await_agents(
-    inner: &mut Inner,
+    inner: &mut Agents,
     agents: &BTreeSet<usize>,
     supervisor: &mut dyn Supervisor,
 ) -> Result<(), FleetError> {
@@ -176,16 +176,13 @@ fn await_agents(
     Ok(())
 }
 
-/// How long we wait before we try again to reach an agent.
-pub(crate) const RETRY: Duration = Duration::from_millis(200);
-
 /// Asks agents what their clocks show, until enough is known.
-fn relate_clocks(inner: &mut Inner, agents: &BTreeSet<usize>) -> Result<(), FleetError> {
+fn relate_clocks(inner: &mut Agents, agents: &BTreeSet<usize>) -> Result<(), FleetError> {
     let enough: Vec<(usize, u32)> =
         agents.iter().map(|agent| (*agent, inner.agents[*agent].clock.exchanges() + EXCHANGES)).collect();
     let mut requests = TimeRequests::new(PACE);
     let deadline = clock::raw_now() + inner.patience.as_nanos();
-    let lacks = |inner: &Inner| {
+    let lacks = |inner: &Agents| {
         enough
             .iter()
             .find(|(agent, enough)| inner.agents[*agent].clock.exchanges() < *enough)
@@ -215,7 +212,7 @@ fn relate_clocks(inner: &mut Inner, agents: &BTreeSet<usize>) -> Result<(), Flee
 
 /// Waits for the answers of so many parts; `answer` gives back what is none.
 fn gather<A>(
-    inner: &mut Inner,
+    inner: &mut Agents,
     parts: usize,
     agent_of: impl Fn(usize) -> usize,
     id: impl Fn(usize) -> PartId,

@@ -5,53 +5,29 @@ use std::collections::BTreeSet;
 use trunkline_control::facts::PartState;
 use trunkline_control::{FromAgent, PartId, RefusalKind, ToAgent};
 use trunkline_core::Duration;
-use trunkline_experiment::{Experiment, Point, Progress, Scenario, Supervisor};
+use trunkline_experiment::{Progress, Supervisor};
 use trunkline_io::clock;
 use trunkline_metrics::{DriverOutcome, Recorder};
 
+use crate::controller::agents::{Agents, Heard};
 use crate::controller::away::Absences;
 use crate::controller::error::FleetError;
-use crate::controller::fleet::{Heard, Host, Inner, PartKey};
 use crate::controller::held;
 use crate::controller::hosts::{Pair, pairs};
 use crate::controller::part::{Part, Taken, together};
-use crate::controller::prepare::{self, RETRY};
-
-/// What is to be measured.
-pub(crate) struct Task<'t> {
-    pub(crate) at: &'t PartKey,
-    pub(crate) experiment: &'t Experiment,
-    pub(crate) point: &'t Point,
-    pub(crate) hosts: &'t [Host],
-}
+use crate::controller::prepare;
+use crate::controller::task::{RETRY, RETURN, Task};
 
 /// How often a repetition is begun, at most.
 const TRIES: u32 = 8;
 /// No longer is waited before the supervisor is asked.
 const STEP: Duration = Duration::from_millis(50);
-/// An agent that is cut off, refuses connections, or cannot reach its far end is waited for so long: before a repetition, and
-/// after the end of a part.
-pub(crate) const RETURN: Duration = Duration::from_secs(30);
 /// Between two attempts to begin with a far end that its near end cannot reach.
 const AGAIN: Duration = Duration::from_secs(1);
 
-impl Task<'_> {
-    /// The host with this index in the scenario.
-    pub(crate) fn host(&self, scenario: &Scenario, index: usize) -> &Host {
-        let name = &scenario.hosts[index].name;
-        // All hosts with flows are there: the fleet was made for this experiment.
-        self.hosts.iter().find(|host| host.name == *name).unwrap_or(&self.hosts[0])
-    }
-
-    /// The index of its agent.
-    pub(crate) fn agent(&self, scenario: &Scenario, index: usize) -> usize {
-        self.host(scenario, index).agent
-    }
-}
-
 /// Measures, or collects what was measured before.
 pub(crate) fn run(
-    inner: &mut Inner,
+    inner: &mut Agents,
     task: &Task<'_>,
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
@@ -128,7 +104,7 @@ fn bare<'w>(why: &'w str, agent: &str) -> &'w str {
 /// Prepares the parts and lets them begin; says when that is by our clock. If an agent is lost meanwhile, it is tried again
 /// once the agent is back.
 fn begin(
-    inner: &mut Inner,
+    inner: &mut Agents,
     task: &Task<'_>,
     pairs: &[Pair],
     supervisor: &mut dyn Supervisor,
@@ -174,7 +150,7 @@ fn begin(
 }
 
 /// The parts of the repetition, if agents have measured or are measuring all of them.
-fn kept(inner: &mut Inner, task: &Task<'_>, pairs: &[Pair]) -> Option<Vec<Part>> {
+fn kept(inner: &mut Agents, task: &Task<'_>, pairs: &[Pair]) -> Option<Vec<Part>> {
     let scenario = &task.point.scenario;
     let known = inner.kept.get(task.at)?;
     let attempt = known.iter().map(|(_, info)| info.part.attempt).max()?;
@@ -198,7 +174,7 @@ fn kept(inner: &mut Inner, task: &Task<'_>, pairs: &[Pair]) -> Option<Vec<Part>>
 
 /// Parts on their way to the recorder.
 struct Collection<'c> {
-    inner: &'c mut Inner,
+    inner: &'c mut Agents,
     parts: Vec<Part>,
     /// When they began by our clock; `None` if nobody knows.
     began: Option<u64>,

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use trunkline_control::message::Purpose;
-use trunkline_control::{Closer, Connection, Fingerprint, Held, Incoming, PeerError, Refusal, RefusalKind};
+use trunkline_control::{Connection, Fingerprint, Held, Incoming, PeerError, Refusal, RefusalKind};
 use trunkline_core::Duration;
 use trunkline_io::admission::{Places, Ticket};
 
-use super::session::{self, Controller};
-use super::{Daemon, far};
+use super::connected::{Controller, Open};
+use super::{Daemon, far, session};
 use crate::counters::Connection as Became;
 use crate::memory;
 use crate::traces::{Parent, Span};
@@ -22,26 +22,6 @@ pub(super) const GREETING: Duration = Duration::from_secs(10);
 pub(super) const STRANGERS: Places = Places { total: 64, of_source: 8 };
 /// Connections of one controller.
 const OF_CONTROLLER: usize = 32;
-
-/// A connection of somebody who is known.
-#[derive(Clone, Debug)]
-pub(crate) struct Open {
-    pub(super) fingerprint: Fingerprint,
-    /// Of a controller; `None` of another agent.
-    pub(super) controller: Option<String>,
-    pub(super) closer: Closer,
-}
-
-impl Open {
-    /// Whether this controller has opened it.
-    pub(super) fn is_controllers(&self, controller: &Fingerprint) -> bool {
-        self.is_controller() && self.fingerprint == *controller
-    }
-
-    pub(crate) fn is_controller(&self) -> bool {
-        self.controller.is_some()
-    }
-}
 
 /// A connection that is among those that are open until this is dropped.
 struct Entered<'d> {

@@ -8,12 +8,12 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use trunkline_control::message::Offer;
 use trunkline_control::{Connection, Fingerprint, Held, Refusal, RefusalKind, Share};
-use trunkline_live::part::{FarLimits, serve_far};
+use trunkline_live::far_end::serve_far;
+use trunkline_live::part::FarLimits;
 
 use super::Daemon;
-use super::near::named;
-use super::parts::{End as Side, Place};
-use super::session::Controller;
+use super::connected::Controller;
+use super::parts::{End as Side, Place, named};
 use crate::memory;
 use crate::permission::{self, Demand, Greedy};
 

@@ -1,5 +1,6 @@
 //! The daemon: who is connected, what is executed, and what is looked at once a second.
 
+mod connected;
 mod door;
 mod far;
 pub(crate) mod lobby;
@@ -23,7 +24,6 @@ use trunkline_control::{Fingerprint, Identity, Memory, Pairing, Peers, Refusal, 
 use trunkline_core::{Bytes, Duration};
 use trunkline_io::admission::Admission;
 
-use crate::agent::{CONTROLLERS, SPOOL, Settled, Stop};
 use crate::clocks::{ClockWatch, Jump, Readings};
 use crate::config::Config;
 use crate::counters::Counters;
@@ -31,9 +31,10 @@ use crate::error::AgentError;
 use crate::memory;
 use crate::notices::{Audience, Notices};
 use crate::outbound::Outbound;
+use crate::settings::{CONTROLLERS, SPOOL, Settled, Stop};
 use crate::spool::{End, Ending, Spool};
 use crate::traces::Traces;
-use door::Open;
+use connected::Open;
 
 /// How often it is looked at whether the daemon is to stop.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
@@ -327,7 +328,7 @@ impl Recovered {
         let chunks = spool.extent().chunks;
         let text = format!(
             "part {} of {} (`{}`) was interrupted when the agent stopped; {chunks} chunks have survived",
-            near::named(&meta.part),
+            parts::named(&meta.part),
             meta.controller_name,
             meta.experiment
         );

@@ -11,15 +11,15 @@ use trunkline_control::{
     Connection, FrameWriter, FromAgent, Held, PartId, PeerError, Refusal, RefusalKind, Service, Share,
 };
 use trunkline_core::Duration;
-use trunkline_live::part::{Gate, NearPart, run_near};
-use trunkline_live::{Channel, FarEnd, Limited, LiveError, LiveOptions};
+use trunkline_live::part::{Gate, NearPart};
+use trunkline_live::{Channel, FarEnd, Limited, LiveError, LiveOptions, run_near};
 use trunkline_metrics::DriverOutcome;
 
 use super::Daemon;
-use super::parts::{Part, Place};
+use super::connected::Controller;
+use super::parts::{Part, Place, named};
 use super::plan::{Planned, attempt, plan};
 use super::recorder::{Pen, Recording, Watch};
-use super::session::Controller;
 use crate::counters::Outcome;
 use crate::notices::Audience;
 use crate::spool::{End, Ending, Meta, PartSpool, SpoolError};
@@ -201,12 +201,6 @@ fn about(part: &Part) -> [(&'static str, String); 5] {
         ("trunkline.pair", pair.to_string()),
         ("trunkline.controller", part.controller_name.clone()),
     ]
-}
-
-/// How a part is called in logs.
-pub(super) fn named(part: &PartId) -> String {
-    let run = part.run.get(..8).unwrap_or_default();
-    format!("{run}/{}/{}/{}", part.point, part.repetition, part.pair)
 }
 
 fn end(daemon: &Daemon, spool: &PartSpool, how: Ending) {

@@ -35,6 +35,12 @@ pub(crate) enum Stage {
     Stopped,
 }
 
+/// How a part is called in logs.
+pub(super) fn named(part: &PartId) -> String {
+    let run = part.run.get(..8).unwrap_or_default();
+    format!("{run}/{}/{}/{}", part.point, part.repetition, part.pair)
+}
+
 /// A part that is being executed.
 pub(crate) struct Part {
     pub(crate) id: PartId,

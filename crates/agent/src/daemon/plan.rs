@@ -13,8 +13,8 @@ use trunkline_live::Limited;
 use trunkline_live::part::only;
 
 use super::Daemon;
+use super::connected::Controller;
 use super::parts::{End as Side, Place};
-use super::session::Controller;
 use crate::outbound::Attempt;
 use crate::{demand, memory, permission};
 

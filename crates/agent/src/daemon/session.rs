@@ -12,20 +12,12 @@ use trunkline_control::{
 use trunkline_core::Time;
 use trunkline_metrics::clocks::Turning;
 
+use super::connected::Controller;
 use super::near::Taken;
 use super::parts::End as Side;
 use super::{Daemon, far, near, status, stream};
 use crate::memory;
 use crate::spool::PartSpool;
-
-/// Who has connected.
-#[derive(Clone, Debug)]
-pub(crate) struct Controller {
-    pub(crate) name: String,
-    pub(crate) fingerprint: Fingerprint,
-    /// The owner of this host, with the agent's own key: may look, and nothing else.
-    pub(crate) is_owner: bool,
-}
 
 /// Does what a controller says, until it says no more.
 pub(super) fn serve(

@@ -11,14 +11,11 @@ use trunkline_io::tcp::{StreamProtocol, TcpSetup};
 use trunkline_io::udp::SocketOptions;
 
 use super::Daemon;
-use super::door::Open;
+use super::connected::{Controller, Open};
 use super::parts::{End as Side, Part, Stage};
-use super::session::Controller;
 use crate::config::{self, Permission};
+use crate::settings::PROGRAM;
 use crate::spool::{Ending, PartSpool};
-
-/// The version of Trunkline.
-pub(crate) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// What does not change while the agent runs.
 #[derive(Debug)]

@@ -144,7 +144,7 @@ pub(crate) fn too_old() -> Vec<u8> {
 /// The body of a fuzz target: no bytes make the readers of either end panic, and what they read they read again after it was
 /// written.
 pub(crate) fn fuzz_frames(data: &[u8]) {
-    use trunkline_peer::wire::{again, fuzz_frames};
+    use trunkline_peer::fuzz::{again, fuzz_frames};
     fuzz_frames(data, |frame| {
         again::<ToServer>(frame);
         again::<ToClient>(frame);

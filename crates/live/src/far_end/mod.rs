@@ -69,8 +69,17 @@ pub fn serve(input: impl Read + Send, output: impl Write + Send) -> Result<(), L
 
 const NEAR_END: &str = "the near end";
 
+/// Serves the far end of one part, over a connection whose two ends have greeted each other, until the near end says that it
+/// is over or `from` ends.
+///
+/// # Errors
+/// If the near end breaks the protocol or asks for more than it may, or a socket fails. The near end has been told.
+pub fn serve_far(from: impl FrameSource, to: impl FrameSink, allowed: FarLimits) -> Result<(), LiveError> {
+    serve_within(from, to, Some(allowed))
+}
+
 /// Serves one session of a near end that was welcomed; with limits, what it says of addresses does not count.
-pub(crate) fn serve_within(
+fn serve_within(
     mut from: impl FrameSource,
     to: impl FrameSink,
     allowed: Option<FarLimits>,

@@ -16,7 +16,7 @@ use trunkline_transport::Conversation as _;
 use super::{LOOK, Reporter, Session};
 use crate::ceiling::Turn;
 use crate::protocol::FromFar;
-use crate::run::SLIM;
+use crate::threads::SLIM;
 
 /// So many buffers of replies are kept for the next.
 const SPARE: usize = 64;

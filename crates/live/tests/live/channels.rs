@@ -9,8 +9,9 @@ use std::thread::JoinHandle;
 
 use trunkline_core::{Bytes, Duration, FlowId, Rate, Seed, Time};
 use trunkline_experiment::{Progress, Scenario, Supervisor};
-use trunkline_live::part::{FarLimits, Gate, NearPart, only, run_near, serve_far};
-use trunkline_live::{Ceiling, Channel, FarEnd, HELD_THERE, Limited, LiveError, LiveOptions};
+use trunkline_live::far_end::serve_far;
+use trunkline_live::part::{FarLimits, Gate, NearPart, only};
+use trunkline_live::{Ceiling, Channel, FarEnd, HELD_THERE, Limited, LiveError, LiveOptions, run_near};
 use trunkline_metrics::{DriverOutcome, Observation, Recorder};
 use trunkline_peer::PeerError;
 use trunkline_peer::clock::TimeReply;

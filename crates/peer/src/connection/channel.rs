@@ -12,7 +12,7 @@ use super::greeting;
 use super::shared::{describe, is_later};
 use crate::error::{PeerError, Refusal};
 use crate::fingerprint::Fingerprint;
-use crate::identity::Identity;
+use crate::identity::{self, Identity};
 use crate::message::{Hello, Purpose, Reply, Welcome};
 use crate::service::Service;
 use crate::tls::{self, Expected};
@@ -112,7 +112,7 @@ impl Channel {
         expected: Fingerprint,
     ) -> Result<(), PeerError> {
         let (config, found) = tls::client(identity, Expected::Key(expected))?;
-        let name = ServerName::try_from(tls::NAME).map_err(cryptography)?;
+        let name = ServerName::try_from(identity::NAME).map_err(cryptography)?;
         let mut connection = ClientConnection::new(Arc::new(config), name).map_err(cryptography)?;
         connection.set_buffer_limit(None);
         let pinned = Some(Pinned { service, address: address.to_owned(), expected, found });
@@ -135,7 +135,7 @@ impl Channel {
     /// The other end's key, which it has proved to hold; `None` without TLS, and during the handshake.
     pub fn peer_fingerprint(&self) -> Option<Fingerprint> {
         let tls = self.tls.as_ref().filter(|tls| !tls.connection.is_handshaking())?;
-        tls::fingerprint(tls.connection.peer_certificates()?.first()?).ok()
+        Fingerprint::of_certificate(tls.connection.peer_certificates()?.first()?).ok()
     }
 
     /// The TCP connection.

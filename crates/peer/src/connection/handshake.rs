@@ -14,7 +14,7 @@ use super::Connection;
 use super::shared::{Pulse, Shared, describe, is_later, wait_for};
 use crate::error::PeerError;
 use crate::fingerprint::Fingerprint;
-use crate::identity::Identity;
+use crate::identity::{self, Identity};
 use crate::service::Service;
 use crate::tls::{self, Expected};
 use crate::wire::MAX_FRAME;
@@ -60,7 +60,7 @@ pub(crate) fn connect_with(
     let who = format!("the {} at {address}", service.what);
     let (config, found) = tls::client(identity, expected.clone())?;
     // The name is not sent: it stands for nothing.
-    let name = ServerName::try_from(tls::NAME).map_err(cryptography)?;
+    let name = ServerName::try_from(identity::NAME).map_err(cryptography)?;
     let tls = ClientConnection::new(Arc::new(config), name).map_err(cryptography)?;
     match shake_hands(socket, tls.into(), who, &deadline, pulse) {
         Ok(shared) => Connection::new(shared, MAX_FRAME),
@@ -221,7 +221,7 @@ fn shake_hands(
         return Err(PeerError::NotSpoken { who, reason: "it requests a different protocol".to_owned() });
     }
     let certificate = tls.peer_certificates().and_then(|all| all.first());
-    let fingerprint = match certificate.map(tls::fingerprint) {
+    let fingerprint = match certificate.map(Fingerprint::of_certificate) {
         Some(Ok(fingerprint)) => fingerprint,
         Some(Err(error)) => return Err(not_spoken(who, &error)),
         None => return Err(PeerError::NotSpoken { who, reason: "it presents no certificate".to_owned() }),

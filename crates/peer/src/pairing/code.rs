@@ -7,7 +7,7 @@ use ring::hmac;
 use ring::rand::SystemRandom;
 
 use crate::base32;
-use crate::error::PeerError;
+use crate::error::{CODE_LENGTH, ParseCodeError, PeerError};
 use crate::fingerprint::Fingerprint;
 
 /// What an agent's owner hands to a controller once: the beginning of the agent's fingerprint (100 bits), by which the
@@ -20,25 +20,11 @@ pub struct PairingCode {
     secret: [u8; SECRET],
 }
 
-/// A text that is no pairing code.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseCodeError {
-    /// It holds a character that cannot be in one.
-    #[error("a code has only letters and digits, not `{0}`")]
-    Character(char),
-    /// It is too short or too long.
-    #[error("a code has {expected} letters and digits, but this one has {0}", expected = LENGTH)]
-    Length(usize),
-    /// The check digit does not fit.
-    #[error("the code contains a typing error (its check digit is wrong): compare it again")]
-    Check,
-}
-
 /// Symbols of the agent's fingerprint.
 const AGENT: usize = 20;
 /// Symbols of the secret.
-const SECRET: usize = 12;
-const LENGTH: usize = AGENT + SECRET + 1;
+const SECRET: usize = CODE_LENGTH - AGENT - 1;
+const LENGTH: usize = CODE_LENGTH;
 
 impl PairingCode {
     /// A new code of the agent with this key.

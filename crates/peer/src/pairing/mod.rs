@@ -5,7 +5,7 @@ mod enrol;
 mod pending;
 mod proof;
 
-pub use code::{PairingCode, ParseCodeError};
+pub use code::PairingCode;
 pub use enrol::enrol;
 pub use pending::Pairing;
 

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::{Refusal, RefusalKind};
-use crate::message::Purpose;
+use crate::fuzz::fuzz_frames;
+use crate::message::{Hello, Purpose, Reply, Welcome};
 use crate::{Fingerprint, Identity};
 
 /// Gives these bytes to a deframer in pieces of so many bytes at most.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::{Reader, Writer};
-use crate::device::Shared;
 use crate::error::SoundError;
+use crate::shared::Shared;
 use crate::wanted::Format;
 
 /// What a ring holds, in seconds: the disk may be busy for that long.

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use trunkline_audio::format::{Endian, Format};
 
 use super::*;
-use crate::device::Shared;
+use crate::shared::Shared;
 
 const ENCODINGS: [Encoding; 3] = [Encoding::I16, Encoding::I24, Encoding::F32];
 
