@@ -21,7 +21,7 @@ test.beforeAll(async ({ request }) => {
 });
 
 const routes = (): Record<string, string> => ({
-  draw: '/edit', runs: '/runs', run: `/runs/${first}`, figures: `/runs/${first}?tab=figures`, latency: `/runs/${first}?tab=latency`,
+  start: '/start', draw: '/edit', runs: '/runs', run: `/runs/${first}`, figures: `/runs/${first}?tab=figures`, latency: `/runs/${first}?tab=latency`,
   distribution: `/runs/${first}?tab=distribution`, links: `/runs/${first}?tab=links`, file: `/runs/${first}?tab=file`, downloads: `/runs/${first}?tab=downloads`,
   lacking: '/runs/999999', job: '/jobs/none', nowhere: '/nowhere', login: '/login', compare: `/compare/${first}/${second}`, definitions: '/definitions/latency_mean', papers: '/papers', study: '/papers/schiavoni2013', advise: '/advise', plan: '/plan', agents: '/agents',
 });

@@ -58,8 +58,10 @@ test('two agents are enrolled at, drawn, measured, stopped, resumed and reported
   await page.getByRole('tab', { name: 'Figures' }).click();
   await expect(page.getByRole('row', { name: /^messages sent/ })).toContainText('200');
   await expect(page.getByRole('row', { name: /^clock error bound/ })).toBeVisible();
+  const opened = page.context().waitForEvent('page');
   await page.getByRole('link', { name: 'Report', exact: true }).click();
-  await expect(page.getByRole('heading', { level: 1 })).toContainText('between agents');
+  const report = await opened;
+  await expect(report.getByRole('heading', { level: 1 })).toContainText('between agents');
 });
 
 /** What the agent's host prints is pasted as it is. */

@@ -120,3 +120,17 @@ test('a file without flows is not said to be without problems', async ({ page })
   await expect(page.getByText('No problems')).toHaveCount(0);
   await expect(page.getByText(/in real time/)).toHaveCount(0);
 });
+
+test('what was meant is written by a click, and a duplicate stands beside what it is like', async ({ page }) => {
+  await draft(page, TEXT.replace('transport = "udp"', 'transport = "upd"'));
+  await page.goto(at('/edit'));
+  await page.getByRole('button', { name: 'Write udp' }).click();
+  await expect(page.getByText('No problems')).toBeVisible();
+  await page.locator('.svelte-flow__edge-label', { hasText: 'voice' }).first().click();
+  await page.getByRole('button', { name: 'Duplicate' }).click();
+  await expect(page.locator('.svelte-flow__edge-label', { hasText: 'voice-2' })).toBeVisible();
+  await expect(page.getByLabel('Properties of')).toHaveValue('flow/voice-2');
+  await page.locator('.svelte-flow__node', { hasText: 'berlin' }).click();
+  await page.keyboard.press('Control+d');
+  await expect(page.locator('.svelte-flow__node')).toHaveCount(3);
+});

@@ -39,9 +39,11 @@ test('two hosts and a flow are drawn, run and reported', async ({ page }) => {
   await expect(page.getByRole('heading', { name: 'drawn' })).toBeVisible();
   await expect(page.getByRole('tab', { name: 'Summary' })).toBeVisible();
 
+  const opened = page.context().waitForEvent('page');
   await page.getByRole('link', { name: 'Report', exact: true }).click();
-  await expect(page.getByRole('heading', { level: 1 })).toContainText('drawn');
-  await picture(page, 'report');
+  const report = await opened;
+  await expect(report.getByRole('heading', { level: 1 })).toContainText('drawn');
+  await picture(report, 'report');
 });
 
 test('the keyboard alone draws two hosts and a flow and runs them', async ({ page }) => {

@@ -17,7 +17,7 @@ test('a stranger is asked to log in, and a link logs in without staying in the a
   expect(code.length).toBeGreaterThan(40);
   await page.goto('about:blank');
   await page.goto(link);
-  await page.waitForURL((url) => url.hash === '#/edit');
+  await page.waitForURL((url) => url.hash === '#/start');
   await expect(page.getByRole('heading', { name: 'Log in' })).toBeHidden();
   expect((await page.request.get(`${server()}/api/v1/runs`)).status()).toBe(200);
 

@@ -92,3 +92,17 @@ test('a large experiment is predicted when that is asked for', async ({ page }) 
   await bar(page).getByRole('button', { name: 'Predict now' }).click();
   await expect(label(page, 'voice')).toBeVisible({ timeout: 30_000 });
 });
+
+test('from the first page to an answer is one click', async ({ page }) => {
+  await page.goto(`${server()}/`);
+  await expect(page.getByRole('heading', { name: 'What do you want to know?' })).toBeVisible();
+  await picture(page, 'start');
+  await page.getByRole('button', { name: /Do calls survive beside uploads/ }).click();
+  await expect(label(page, 'voice')).toHaveText(/^✗30\d ms RTT/);
+  await expect(bar(page)).toContainText('limits broken');
+  // What was drawn is what one comes back to.
+  await expect(page.getByText('No problems')).toBeVisible();
+  await page.waitForTimeout(600);
+  await page.goto(`${server()}/`);
+  await expect(page).toHaveURL(/#\/edit$/);
+});

@@ -85,3 +85,47 @@ test('all flows of a repetition are drawn together, each in its colour, and each
   await page.getByRole('button', { name: 'bulk', exact: true }).click();
   await expect.poll(colours).toBe(2);
 });
+
+test('a run that was stopped is resumed where it is watched', async ({ page, request }) => {
+  const { job } = await begin(request, experiment('stopped where it is watched', { seconds: 40, repetitions: 8 }));
+  await page.goto(at(`/jobs/${job}`));
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(page).not.toHaveURL(new RegExp(`${job}$`));
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await expect(page.getByRole('button', { name: 'Resume' })).toBeVisible();
+});
+
+test('two runs are compared, and a third tick takes none of them away', async ({ page, request }) => {
+  for (const seed of [1, 2, 3]) await run(request, experiment('one of three', { seconds: 1, repetitions: 1, seed }));
+  await page.goto(at('/runs?name=one%20of%20three'));
+  const ticks = page.getByRole('checkbox');
+  await expect(ticks).toHaveCount(3);
+  await ticks.nth(0).check();
+  await ticks.nth(1).check();
+  await expect(ticks.nth(2)).toBeDisabled();
+  await expect(page.getByRole('link', { name: /^Compare \d+ with \d+$/ })).toBeVisible();
+  await page.getByLabel('Tag', { exact: true }).pressSequentially('nobody has this');
+  await expect(page.getByText('No run fits')).toBeVisible();
+});
+
+test('what is no archive is named in words, and a mistyped address leads to the page', async ({ page }) => {
+  await page.goto(at('/runs'));
+  await page.getByLabel('Archive of a run').setInputFiles({ name: 'noise.tar', mimeType: 'application/x-tar', buffer: Buffer.from(Array.from({ length: 3000 }, (_, i) => (i * 7919) % 256)) });
+  const message = page.getByRole('log', { name: 'Messages' });
+  await expect(message).toContainText('not an archive of a run');
+  expect(await message.textContent()).not.toMatch(/[\u0000-\u0008\ufffd]/);
+  await page.goto(`${server()}/nonsense`);
+  await expect(page.getByRole('heading', { name: 'Page not found' })).toBeVisible();
+});
+
+test('a results page is printed as a whole', async ({ page, request }) => {
+  const id = await run(request, experiment('printed', { seconds: 1, repetitions: 1 }));
+  await page.setViewportSize({ width: 1000, height: 400 });
+  await page.goto(at(`/runs/${id}`));
+  await expect(page.getByRole('heading', { name: 'Flows' })).toBeVisible();
+  await page.emulateMedia({ media: 'print' });
+  const [height, seen] = await page.locator('main').evaluate((main: HTMLElement) => [main.scrollHeight, main.clientHeight]);
+  expect(seen).toBeGreaterThan(400);
+  expect(height).toBe(seen);
+});

@@ -1,5 +1,6 @@
 /** The pages of this application. Each is loaded when it is first wanted, and gets `params` and `query` of its address. */
 import type { Component } from 'svelte';
+import { drafts } from './editor/files';
 
 export interface PageProps {
   params: Record<string, string>;
@@ -17,6 +18,7 @@ export interface Page {
 export const pages: Record<string, Page> = {
   '/login': { title: 'Log in', section: '', load: () => import('./Login.svelte') },
   '/login/:code': { title: 'Log in', section: '', load: () => import('./Login.svelte') },
+  '/start': { title: 'Start', section: 'start', load: () => import('./Start.svelte') },
   '/edit': { title: 'Draw', section: 'edit', load: () => import('./editor/Editor.svelte') },
   '/runs': { title: 'Runs', section: 'runs', load: () => import('./results/Runs.svelte') },
   '/runs/:id': { title: 'Run', section: 'runs', load: () => import('./results/RunPage.svelte') },
@@ -41,5 +43,7 @@ export const sections: { id: string; label: string; href: string }[] = [
   { id: 'agents', label: 'Agents', href: '#/agents' },
 ];
 
-/** Where one starts. */
-export const START = '/edit';
+/** Where one starts: where something was drawn, there; otherwise with a question. */
+export function start(): string {
+  return drafts().length > 0 ? '/edit' : '/start';
+}

@@ -39,7 +39,7 @@ pub(crate) struct App {
     pub(crate) access: Access,
     /// The jobs.
     pub(crate) jobs: Jobs,
-    /// What is simulated while somebody draws.
+    /// The simulations for drawings.
     pub(crate) predictions: Predictions,
     /// Places for watchers.
     pub(crate) watchers: Arc<Semaphore>,

@@ -1,7 +1,7 @@
-//! Predictions while somebody draws: a short simulation at every edit, which the next edit ends.
+//! Predictions for a drawing: a short simulation at every edit, which the next edit ends.
 //!
-//! What a prediction may take is bounded: the wall time that it may simulate for, the members and hosts of the file, and the
-//! number of predictions at once. It is not a job, and nothing of it is stored.
+//! A prediction is bounded in wall time, in hosts and members of the file, and in the number of predictions at once. It is not
+//! a job, and the store does not keep it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

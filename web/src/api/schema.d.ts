@@ -2023,7 +2023,7 @@ export interface components {
             /** @description Its value on each axis. */
             values: string[];
         };
-        /** @description What the simulator found within its budget. */
+        /** @description The result of the simulator within its budget. */
         Prediction: {
             /**
              * Format: double
@@ -2046,7 +2046,7 @@ export interface components {
              * @description Wall time that the simulation took, in milliseconds.
              */
             took_ms: number;
-            /** @description Whether the repetition was simulated to its end. */
+            /** @description True if the repetition was simulated to its end. */
             whole: boolean;
         };
         /** @description A problem of an experiment file, with its place. */

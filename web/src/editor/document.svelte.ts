@@ -91,6 +91,12 @@ export class ExperimentDocument {
     this.timer = setTimeout(() => void this.check(), PAUSE_MS);
   }
 
+  /** Replaces a part of the text, as a step of its own. */
+  replace(from: number, to: number, text: string): void {
+    this.change(this.text.slice(0, from) + text + this.text.slice(to), `writing ${text}`);
+    void this.check();
+  }
+
   /** The text is kept elsewhere now. */
   markSaved(): void {
     this.saved = this.text;

@@ -3,7 +3,7 @@ import { getContext, setContext } from 'svelte';
 import type { FormKey } from '../api/types';
 import type { ExperimentDocument } from './document.svelte';
 import type { Dial } from './form/dial';
-import type { Item } from './items';
+import { keysOf, type Item } from './items';
 import { Predictor } from './predictor.svelte';
 
 const KEY = Symbol('editor');
@@ -43,6 +43,19 @@ export class EditorView {
   ask(item: Item | undefined, path: string): void {
     this.select(item);
     this.wanted = path;
+  }
+
+  /** Adds another one like it, beside it, and selects that. */
+  async duplicate({ section, name }: Item): Promise<void> {
+    const keys = keysOf(this.doc.drawing, { section, name });
+    if (!keys) return;
+    const base = name.replace(/-\d+$/, '');
+    let number = 2;
+    while (keysOf(this.doc.drawing, { section, name: `${base}-${number}` })) number++;
+    const host = section === 'hosts' ? this.doc.drawing?.hosts.find((each) => each.name === name) : undefined;
+    const values = host?.placed ? { ...keys, position: [Math.round(host.x) + 40, Math.round(host.y) + 70] } : keys;
+    const copy = `${base}-${number}`;
+    if (await this.doc.edit([{ op: 'add', section, name: copy, values }], `duplicating ${name}`)) this.select({ section, name: copy });
   }
 
   select(item: Item | undefined): void {

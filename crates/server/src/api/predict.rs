@@ -20,14 +20,14 @@ pub struct NewPrediction {
     pub budget_ms: Option<u32>,
 }
 
-/// What the simulator found within its budget.
+/// The result of the simulator within its budget.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Prediction {
     /// The point, from 0.
     pub point: usize,
     /// All points of the sweep, at most 1,000; empty without a sweep.
     pub points: Vec<PredictedPoint>,
-    /// Whether the repetition was simulated to its end.
+    /// True if the repetition was simulated to its end.
     pub whole: bool,
     /// Virtual time that was simulated, in seconds.
     pub simulated_s: f64,

@@ -50,7 +50,7 @@ pub(crate) async fn asset(method: Method, uri: Uri, headers: HeaderMap) -> Respo
     }
 }
 
-/// Whether a browser asks for something to look at, and not a page for one of its parts.
+/// True for a browser that shows the answer; the page itself asks for its parts without HTML.
 fn takes_pages(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     accepted.is_some_and(|value| value.split(',').any(|kind| kind.trim().starts_with("text/html")))

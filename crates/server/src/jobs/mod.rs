@@ -116,7 +116,7 @@ impl Jobs {
         table.jobs.iter().find(|job| job.run() == Some(run) && !job.state().is_over()).cloned()
     }
 
-    /// Whether something is measured in real time on this machine now, or is about to be.
+    /// True while a job measures in real time on this machine, or is the next to do so.
     pub(crate) fn measures(&self) -> bool {
         let table = self.table();
         let first = table.waiting.front().map(|(job, _)| job);
