@@ -129,3 +129,11 @@ test('a results page is printed as a whole', async ({ page, request }) => {
   expect(seen).toBeGreaterThan(400);
   expect(height).toBe(seen);
 });
+
+test('compared distributions say that they are of round trips', async ({ page, request }) => {
+  const text = (seed: number) => REFLECTED.replace(', file = "speech.wav"', '').replace('seed = 7', `seed = ${seed}`);
+  const [first, second] = [await run(request, text(1)), await run(request, text(2))];
+  await page.goto(at(`/compare/${first}/${second}`));
+  await page.getByLabel('Flow', { exact: true }).first().selectOption('voice');
+  await expect(page.getByText(/^voice \(round trip\), bulk\.count|^voice \(round trip\)/).first()).toBeVisible();
+});

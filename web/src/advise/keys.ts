@@ -7,12 +7,14 @@ const NOT = new Set(['seed', 'repetitions', 'position', 'x', 'y']);
 
 /** `flow.voice.count`, `link.trunk.rate` ...: what is swept first, then counts and rates, then the rest. */
 export function searchable(drawing: Drawing): string[] {
-  const found = new Set<string>(drawing.sweep.map(({ key }) => key));
+  const isNumber = (value: Json) => typeof value === 'number' || (typeof value === 'string' && /^\d/.test(value));
+  // Between words, such as transports, there is nothing to search.
+  const found = new Set<string>(drawing.sweep.filter(({ values }) => values.every(isNumber)).map(({ key }) => key));
   for (const { name } of drawing.flows) found.add(`flow.${name}.count`);
   const add = (path: string, value: Json): void => {
     const last = path.slice(path.lastIndexOf('.') + 1);
     if (NOT.has(last)) return;
-    if (typeof value === 'number' || (typeof value === 'string' && /^\d/.test(value))) found.add(path);
+    if (isNumber(value)) found.add(path);
     else if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
       for (const [key, inner] of Object.entries(value)) add(`${path}.${key}`, inner);
     }
