@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use trunkline_control::{Refusal, RefusalKind};
 use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_io::networks::Network;
 
 use crate::config::{Config, Permission};
 
@@ -162,6 +163,23 @@ pub fn may_reach(config: &Config, controller: &str, to: IpAddr) -> Result<(), Re
         "the owner of {host} does not allow the controller {controller} to send to {to}: {allowed}; to allow \
         it, the owner adds the address to `to` in [controller.{controller}] of the agent's configuration"
     ))
+}
+
+/// Judges whether this host may connect to an address that a controller names, which may be its own.
+///
+/// # Errors
+/// Why not.
+pub fn may_connect(config: &Config, controller: &str, to: IpAddr, is_own: bool) -> Result<(), Refusal> {
+    may_reach(config, controller, to)?;
+    if is_own && config.permission(controller).to == Network::PRIVATE {
+        let host = &config.name;
+        let why = format!(
+            "{to} is an address of {host} itself, to which it does not connect by default; to allow it, the owner adds the \
+             address to `to` in [controller.{controller}] of the agent's configuration"
+        );
+        return Err(Refusal::new(RefusalKind::Permission, why));
+    }
+    Ok(())
 }
 
 /// With less than this a greedy flow is not worth starting; so much of a limit is left to each part that has some.

@@ -120,6 +120,17 @@ pub fn own() -> io::Result<Vec<Network>> {
     Ok(nix::ifaddrs::getifaddrs()?.filter_map(of_interface).collect())
 }
 
+/// True if this host has this address now; of a host that does not list its interfaces nothing is known.
+pub fn is_own(address: IpAddr) -> bool {
+    let of_interface = |interface: nix::ifaddrs::InterfaceAddress| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))
+    };
+    let own = nix::ifaddrs::getifaddrs().into_iter().flatten().filter_map(of_interface);
+    own.into_iter().any(|own: IpAddr| own == address.to_canonical())
+}
+
 /// The first address with the same prefix.
 fn start(address: IpAddr, prefix: u8) -> IpAddr {
     match address {

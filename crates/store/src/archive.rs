@@ -5,10 +5,12 @@
 //! files/traces/...            what lies in its folder
 //! ```
 
+use std::cell::Cell;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -25,6 +27,8 @@ const FILES: &str = "files";
 const FORMAT: u32 = 1;
 /// Bytes of the longest description: that of a run of 100,000 points has some 100 MB.
 const LONGEST: u64 = 256 << 20;
+/// Bytes of the headers of an entry: a long name is held in memory.
+const LONGEST_HEADERS: u64 = 1 << 20;
 
 #[derive(Serialize)]
 struct Description {
@@ -97,18 +101,23 @@ pub(crate) fn read<P>(
     from: impl Read,
     place: impl FnOnce(&StoredRun) -> Result<Option<(PathBuf, P)>, StoreError>,
 ) -> Result<Option<(StoredRun, P)>, StoreError> {
-    let mut archive = tar::Archive::new(from);
+    let left = Rc::new(Cell::new(LONGEST_HEADERS));
+    let mut archive = tar::Archive::new(Bounded { from, left: Rc::clone(&left) });
     let mut entries = archive.entries().map_err(no_archive)?;
     let first = entries.next().ok_or_else(|| no_archive("it is empty"))?.map_err(no_archive)?;
     if first.path().map_err(no_archive)? != Path::new(RUN) || first.size() > LONGEST {
         return Err(no_archive("it does not start with `run.json`"));
     }
+    left.set(u64::MAX);
     let Described(run) = serde_json::from_reader(BufReader::new(first))
         .map_err(|error| no_archive(format_args!("`run.json` does not describe a run: {error}")))?;
     check(&run)?;
     let Some((directory, placed)) = place(&run)? else { return Ok(None) };
-    for entry in entries {
+    loop {
+        left.set(LONGEST_HEADERS);
+        let Some(entry) = entries.next() else { break };
         let mut entry = entry.map_err(no_archive)?;
+        left.set(u64::MAX);
         let name = entry.path().map_err(no_archive)?.into_owned();
         let inside = name.strip_prefix(FILES).ok().filter(|name| is_inside(name));
         let Some(inside) = inside else {
@@ -126,6 +135,24 @@ pub(crate) fn read<P>(
         written.map_err(StoreError::io("written", &path))?;
     }
     Ok(Some((absolute(run, &directory), placed)))
+}
+
+/// Reads no more than is allowed.
+struct Bounded<R> {
+    from: R,
+    left: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = usize::try_from(self.left.get()).unwrap_or(usize::MAX).min(buffer.len());
+        if most == 0 && !buffer.is_empty() {
+            return Err(io::Error::other("the headers of an entry are longer than 1 MiB"));
+        }
+        let length = self.from.read(&mut buffer[..most])?;
+        self.left.set(self.left.get() - length as u64);
+        Ok(length)
+    }
 }
 
 /// What is read must fit together: it comes from elsewhere.

@@ -4,6 +4,7 @@
 
 mod scenarios;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use scenarios::{new_run, record, sequences, summary};
@@ -180,6 +181,30 @@ fn importing_takes_little_more_memory_than_the_archive_has() {
         many["run"]["info"]["key"] = format!("{:032x}", u128::from(is_short)).into();
         import(what, factor, &serde_json::to_vec(&many).unwrap()).unwrap();
     }
+}
+
+/// Long names and extensions of a tar archive are read before the entry that they belong to.
+#[test]
+fn names_of_any_length_in_an_archive_take_little_memory() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut archive = Vec::new();
+    measured(here.path()).export(1, &mut archive).unwrap();
+    let length = u64::from_str_radix(std::str::from_utf8(&archive[124..135]).unwrap(), 8).unwrap();
+    archive.truncate(512 + length.next_multiple_of(512) as usize);
+    let to = Store::open(there.path()).unwrap();
+    for kind in [tar::EntryType::GNULongName, tar::EntryType::GNULongLink, tar::EntryType::XHeader] {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_size(64 << 20);
+        header.set_cksum();
+        let name = std::io::repeat(b'a').take(64 << 20);
+        let hostile = archive.chain(header.as_bytes().as_slice()).chain(name);
+        let (peak, imported) = peak_during(|| to.import(hostile));
+        assert!(peak < 8 << 20, "{kind:?}: {peak} bytes");
+        let error = imported.unwrap_err().to_string();
+        assert!(error.contains("longer than 1 MiB"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(there.path().join("runs")).unwrap().count(), 0);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use trunkline_control::message::Prepare;
 use trunkline_control::{Held, Refusal, RefusalKind, Share};
 use trunkline_core::{Bytes, Seed};
 use trunkline_experiment::{Bounds, Experiment, Files, FilesError, Scenario};
+use trunkline_io::networks;
 use trunkline_live::Limited;
 use trunkline_live::part::only;
 
@@ -63,7 +64,8 @@ pub(super) fn plan(
     // Nothing goes to an address that the owner does not want, not even the question whether somebody is there.
     let (mut far, mut forbidden) = (Vec::new(), None);
     for candidate in resolved {
-        match permission::may_reach(&daemon.config, &controller.name, candidate.ip()) {
+        let (ip, name) = (candidate.ip(), &controller.name);
+        match permission::may_connect(&daemon.config, name, ip, networks::is_own(ip)) {
             Ok(()) => far.push(candidate),
             Err(refusal) => forbidden = Some(refusal),
         }

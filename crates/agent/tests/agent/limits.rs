@@ -1,5 +1,7 @@
 //! What the owner of a host does not allow.
 
+use std::net::{SocketAddr, UdpSocket};
+
 use trunkline_agent::Config;
 use trunkline_control::message::{FarEndpoint, Prepare};
 use trunkline_control::{FromAgent, RefusalKind, ToAgent};
@@ -225,6 +227,17 @@ fn what_is_too_large_in_a_message_ends_the_connection_and_not_the_agent() {
     assert!(matches!(line.hear(), FromAgent::Facts(_)));
 }
 
+/// Those from which this host sends into private networks.
+fn own_addresses() -> impl Iterator<Item = String> {
+    let from = |(any, to): (&str, &str)| {
+        let socket = UdpSocket::bind(any).ok()?;
+        socket.connect(to).ok()?;
+        Some(SocketAddr::new(socket.local_addr().ok()?.ip(), 22).to_string())
+    };
+    let networks = ["10.0.0.1:9", "172.16.0.1:9", "192.168.0.1:9"].map(|to| ("0.0.0.0:0", to));
+    networks.into_iter().chain([("[::]:0", "[fd00::1]:9")]).filter_map(from)
+}
+
 #[test]
 fn an_agent_is_no_port_scanner() {
     let ground = Ground::new();
@@ -236,11 +249,18 @@ fn an_agent_is_no_port_scanner() {
         fingerprint: plain.fingerprint,
         token: "0".repeat(64),
     };
-    // By default neither this host, nor its links, nor the Internet.
-    for address in
-        ["127.0.0.1:22", "localhost:22", "169.254.169.254:80", "198.51.100.1:22", "[::1]:22", "[fe80::1]:22"]
-    {
-        line.say(prepare(&part(0), &experiment("1 s", VOICE), far(address)));
+    // By default neither this host, also by its address in a private network, nor its links, nor the Internet.
+    let others = [
+        "127.0.0.1:22",
+        "localhost:22",
+        "[::ffff:127.0.0.1]:22",
+        "169.254.169.254:80",
+        "198.51.100.1:22",
+        "[::1]:22",
+        "[fe80::1]:22",
+    ];
+    for address in others.map(str::to_owned).into_iter().chain(own_addresses()) {
+        line.say(prepare(&part(0), &experiment("1 s", VOICE), far(&address)));
         let refusal = line.refusal();
         assert_eq!(refusal.kind, RefusalKind::Permission, "{address}: {}", refusal.why);
     }

@@ -15,7 +15,7 @@ use super::conduct::{Limits, conduct, play_out};
 use super::desk::Desk;
 use super::figures::Figures;
 use super::link::Ways;
-use super::receive::{ReceiveOptions, numbered};
+use super::receive::ReceiveOptions;
 use super::recordings::Recordings;
 use super::send::{RETRY, SendOptions, Sent};
 use super::worker::{Aim, End};
@@ -91,10 +91,11 @@ pub fn receive_rtp(
     let on = interface.unwrap_or_else(|| any(media.address));
     let foreign = rtp::receive(media, on, &options.settings())?;
     let stream = media.stream();
-    let mut desk = open(options.wanted(&stream, 1), (options.player, options.mix), move |_| Ok(stream))?;
     let mut tell = |event: Event<'_>| observer.event(1, event);
     let recordings = Recordings::new(options.recordings);
-    let recorded = recordings.begin(&options.to);
+    let to = recordings.next(&options.to, &mut tell)?;
+    let recorded = recordings.begin(&to);
+    let mut desk = open(options.wanted(&stream, to), (options.player, options.mix), move |_| Ok(stream))?;
     let is_stopped = || stop.is_stopped() || recorded.as_ref().is_some_and(|recorded| recorded.is_over());
     let limit = || recorded.as_ref().and_then(|recorded| recorded.why());
     let until = Until { is_over: &is_stopped, limit: &limit };
@@ -153,14 +154,14 @@ pub fn receive_jacktrip(
     while let Some(foreign) = jacktrip::answer(local, &jacktrip, &options.server.peers, &is_stopped)? {
         number += 1;
         let mut tell = |event: Event<'_>| observer.event(number, event);
-        let place = numbered(&options.to, number);
-        let answered = recordings.check(&place).map_err(ProgramError::Limit).and_then(|()| {
+        let answered = recordings.check(&options.to).map_err(ProgramError::Limit).and_then(|()| {
+            let place = recordings.next(&options.to, &mut tell)?;
             let recorded = recordings.begin(&place);
             let is_over =
                 || stop.is_stopped() || recorded.as_ref().is_some_and(|recorded| recorded.is_over());
             let limit = || recorded.as_ref().and_then(|recorded| recorded.why());
             let until = Until { is_over: &is_over, limit: &limit };
-            answer_one(options, from, foreign, number, until, &mut tell)
+            answer_one(options, from, foreign, place, until, &mut tell)
         });
         if let Err(error) = answered {
             tell(Event::Ended { figures: None, why: Some(&error.to_string()) });
@@ -178,12 +179,12 @@ fn answer_one(
     options: &ReceiveOptions,
     from: &Place,
     mut foreign: Foreign,
-    number: u64,
+    to: Place,
     until: Until<'_>,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), ProgramError> {
     let Some(stream) = foreign.receives.as_ref().map(|(stream, _)| *stream) else { return Ok(()) };
-    let mut wanted = options.wanted(&stream, number);
+    let mut wanted = options.wanted(&stream, to);
     if *from == Place::None {
         foreign.sends = None;
     } else {

@@ -1,7 +1,7 @@
 //! `trunkline receive`: what senders send is played or recorded here.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,7 +35,7 @@ pub struct ReceiveOptions {
     /// Where the control port is, and for how many clients.
     pub server: ServerOptions,
     /// Where audio goes to. Each session opens it anew, with the channels of its stream; sessions after the first record
-    /// into `take-2.wav`, `take-3.wav` and so on.
+    /// into `take-2.wav`, `take-3.wav` and so on, without replacing files that exist.
     pub to: Place,
     /// Channels of the device, whatever comes; those of the stream if absent.
     pub channels: Option<u16>,
@@ -75,9 +75,8 @@ impl ReceiveOptions {
         }
     }
 
-    /// The device for a session of this number.
-    pub(super) fn wanted(&self, stream: &Stream, number: u64) -> Wanted {
-        let to = numbered(&self.to, number);
+    /// The device for a session that goes `to` this place.
+    pub(super) fn wanted(&self, stream: &Stream, to: Place) -> Wanted {
         // One channel is heard on both ears, but recorded once.
         let ears = if matches!(to, Place::Jack { .. } | Place::Alsa { .. }) { 2 } else { 1 };
         Wanted {
@@ -219,17 +218,18 @@ impl Receiver<'_> {
         let mut tell = |event: Event<'_>| self.observer.event(number, event);
         let Some(stream) = session.request().stream else { return Ok(()) };
         let wakeup = Wakeup::new().map_err(ProgramError::system("cannot create a pipe"))?;
-        let mut wanted = self.options.wanted(&stream, number);
+        let to = self.recordings.next(&self.options.to, &mut tell)?;
+        let mut wanted = self.options.wanted(&stream, to.clone());
         let mut recording = None;
         if self.options.exact {
-            recording = Some(Recording::create(&numbered(&self.options.to, number), &stream)?);
+            recording = Some(Recording::create(&to, &stream)?);
             // Nothing is played: what arrives goes to the file as it is.
             wanted.playback = Some((Place::None, stream.channels));
         }
         let player = (self.options.player, self.options.mix);
         let mut desk = Desk::open(wanted, move |_| Ok(stream), player, Arc::new(wakeup))?;
         recording.into_iter().for_each(|recording| desk.record(recording));
-        let recorded = self.recordings.begin(&numbered(&self.options.to, number));
+        let recorded = self.recordings.begin(&to);
         let is_stopped = || stop.is_stopped() || recorded.as_ref().is_some_and(|recorded| recorded.is_over());
         let ways = Ways::native(&stream, Aim::Play)?;
         let limits = Limits::NONE;
@@ -295,36 +295,5 @@ impl Playing<'_> {
 impl Drop for Playing<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Where the session of this number goes to: no recording is overwritten by the next.
-pub(super) fn numbered(place: &Place, number: u64) -> Place {
-    match place {
-        Place::File(path) if number > 1 => Place::File(numbered_path(path, number)),
-        place => place.clone(),
-    }
-}
-
-fn numbered_path(path: &Path, number: u64) -> PathBuf {
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{number}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_session_has_a_recording_of_its_own() {
-        let place = |text: &str| text.parse::<Place>().unwrap();
-        assert_eq!(numbered(&place("a.b/take.wav"), 1), place("a.b/take.wav"));
-        assert_eq!(numbered(&place("a.b/take.one.wav"), 2), place("a.b/take.one-2.wav"));
-        assert_eq!(numbered(&place("jack"), 3), place("jack"));
     }
 }

@@ -1,12 +1,15 @@
 //! Limits of what strangers have recorded here: a sender of silence would fill the disk.
 
 use std::cell::{Cell, RefCell};
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trunkline_core::{Bytes, Duration, Time};
-use trunkline_sound::Place;
+use trunkline_sound::{Place, SoundError};
+
+use super::Event;
 
 /// Limits of recordings. They hold for one call of a program, over all its senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub(super) struct Recordings {
     limits: RecordingLimits,
     files: AtomicU64,
     bytes: AtomicU64,
+    /// The number of the latest one, in its name.
+    number: AtomicU64,
 }
 
 /// A recording that is being made.
@@ -57,7 +62,33 @@ const LOOK: Duration = Duration::from_millis(100);
 
 impl Recordings {
     pub(super) fn new(limits: RecordingLimits) -> Recordings {
-        Recordings { limits, files: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        Recordings { limits, files: AtomicU64::new(0), bytes: AtomicU64::new(0), number: AtomicU64::new(0) }
+    }
+
+    /// Creates the file of the next recording: `to`, then `to` with numbers. One that exists is never replaced: anybody who
+    /// connects begins a recording. A place that is no file is for all.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub(super) fn next(&self, to: &Place, tell: &mut dyn FnMut(Event<'_>)) -> Result<Place, SoundError> {
+        let Place::File(path) = to else { return Ok(to.clone()) };
+        let mut is_another = false;
+        loop {
+            let path = numbered(path, self.number.fetch_add(1, Ordering::Relaxed) + 1);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(_) => {
+                    if is_another {
+                        let path = path.display();
+                        tell(Event::Advice(&format!("earlier recordings are kept; this one is `{path}`")));
+                    }
+                    return Ok(Place::File(path));
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => is_another = true,
+                Err(error) => {
+                    return Err(SoundError::File { path, why: format!("cannot be written: {error}") });
+                }
+            }
+        }
     }
 
     /// Whether there may be another recording at `place`, which may be no file.
@@ -153,6 +184,20 @@ fn free_of(path: &Path) -> Option<u64> {
     Some(disk.blocks_available() * disk.fragment_size())
 }
 
+/// The file of the recording with this number, from 1.
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,5 +238,11 @@ mod tests {
         let full = recordings(|limits| limits.free = Bytes(u64::MAX));
         assert!(full.check(&place).unwrap_err().contains("`--min-free`"));
         assert!(full.begin(&place).unwrap().is_over());
+    }
+
+    #[test]
+    fn every_session_has_a_recording_of_its_own() {
+        assert_eq!(numbered(Path::new("a.b/take.wav"), 1), Path::new("a.b/take.wav"));
+        assert_eq!(numbered(Path::new("a.b/take.one.wav"), 2), Path::new("a.b/take.one-2.wav"));
     }
 }

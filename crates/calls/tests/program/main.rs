@@ -341,6 +341,28 @@ fn a_file_of_more_bits_than_the_stream_is_told() {
     }
 }
 
+/// Whoever connects to a receiver that was started again must not destroy what it recorded before, nor what a link names.
+#[test]
+fn no_recording_replaces_an_earlier_one() {
+    let folder = Folder::new();
+    let [take, link, elsewhere] = ["take.wav", "take-2.wav", "elsewhere.wav"].map(|name| folder.path(name));
+    std::fs::write(&take, "earlier").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+    let receiver = Serving::receiver(ReceiveOptions::new(Place::File(take.clone())));
+    let notes = Arc::clone(&receiver.notes);
+    let one = SendOptions { lasting: Some(Duration::from_millis(200)), ..tone(receiver.address) };
+    send(&one).unwrap();
+    send(&one).unwrap();
+    receiver.end();
+    assert!(std::fs::read(&take).unwrap() == b"earlier", "it was replaced");
+    assert!(!elsewhere.exists());
+    for name in ["take-3.wav", "take-4.wav"] {
+        assert!(hound::WavReader::open(folder.path(name)).unwrap().duration() > 0, "{name}");
+    }
+    let told = notes.other.lock().unwrap().concat();
+    assert!(told.contains("take-3.wav") && !told.contains("take-4.wav"), "{told}");
+}
+
 #[test]
 fn a_recording_ends_at_its_limit_and_the_next_is_refused() {
     let folder = Folder::new();
