@@ -3,14 +3,22 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use trunkline_core::Duration;
-use trunkline_experiment::{Experiment, Files, FilesError};
+use trunkline_core::{Duration, Seed};
+use trunkline_experiment::{Experiment, Files, FilesError, Progress, Supervisor};
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::Fate;
 use trunkline_runner::{GrowingRun, Hear, Observer, Plan, Request};
 use trunkline_store::{Backend, Imported, Status, Store, StoredRun, read_trace};
 
 struct Silent;
+
+struct Onward;
+
+impl Supervisor for Onward {
+    fn progress(&mut self, _: Duration) -> Progress {
+        Progress::Continue
+    }
+}
 
 impl Observer for Silent {
     fn planned(&self, _: &Plan) {}
@@ -49,6 +57,29 @@ fn stored(text: &str) -> (tempfile::TempDir, StoredRun) {
     assert_eq!(outcome.run.status, Status::Complete);
     let run = store.run(outcome.run.id).expect("the run is there");
     (folder, run)
+}
+
+/// The server, plans, studies and advice do not name the first process: a file must not start programs there.
+#[test]
+#[cfg(target_os = "linux")]
+fn kernels_start_only_where_their_first_process_is_named() {
+    let text = "name = \"kernels\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\nc = { kernel = \"/bin/true\", run = \"true\" }\n\
+                [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
+                [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = { kind = \"voice\" }\n";
+    let experiment =
+        Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+    let live = LiveOptions::new(FarEnd::Thread);
+    let request = request(&experiment, Path::new("test.toml"), &live);
+    let refused =
+        trunkline_runner::precheck(&request).expect_err("nobody names the first process").to_string();
+    assert!(
+        refused.contains("test.toml:6:16: only `trunkline run` starts hosts with a `kernel`"),
+        "{refused}"
+    );
+    let outcome =
+        trunkline_runner::drive(request, &experiment.points[0], Seed::new(1, 0), &mut (), &mut Onward);
+    let refused = outcome.expect_err("there is nobody to start them").to_string();
+    assert!(refused.contains("host `c` is a kernel (`kernel`)"), "{refused}");
 }
 
 #[test]

@@ -73,6 +73,8 @@ const NOT_CONNECTED: &str = "connections-not-made";
 
 /// How many events pass between two reports of progress: some milliseconds' worth.
 const EVENTS_PER_REPORT: u32 = 1 << 14;
+/// A run of the guests takes as long as about this many other events.
+const EVENTS_PER_RUN_OF_GUESTS: u32 = 1 << 7;
 
 /// A point being simulated.
 pub(crate) struct Engine<'s, 'g> {
@@ -246,7 +248,8 @@ impl<'s, 'g> Engine<'s, 'g> {
                 telemetry.sample(now, &self.conversations);
             }
             self.now = now;
-            until_report -= 1;
+            let cost = if matches!(event, Event::Guests) { EVENTS_PER_RUN_OF_GUESTS } else { 1 };
+            until_report = until_report.saturating_sub(cost);
             if until_report == 0 {
                 until_report = EVENTS_PER_REPORT;
                 if supervisor.progress(now.since(Time::ZERO)) == Progress::Stop {
