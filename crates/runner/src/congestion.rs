@@ -10,7 +10,8 @@ use trunkline_store::Backend;
 use trunkline_transport::kind::Sockets;
 use trunkline_transport::tcp::ALGORITHMS;
 
-use crate::schedule::{Request, RunnerError};
+use crate::error::RunnerError;
+use crate::request::Request;
 
 /// Refuses a congestion control that the simulator, this machine's kernel or that of an agent does not have.
 pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), RunnerError> {

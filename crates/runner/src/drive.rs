@@ -3,13 +3,11 @@
 use trunkline_agent::controller::PartKey;
 use trunkline_core::Seed;
 use trunkline_experiment::{Point, Supervisor};
-use trunkline_metrics::{DriverOutcome, Recorder};
+use trunkline_metrics::Recorder;
 
 use crate::backend;
-use crate::schedule::{Request, RunnerError};
-
-/// What was measured, and why not more of it; an error if nothing was.
-pub type Driven = Result<(DriverOutcome, Option<RunnerError>), RunnerError>;
+use crate::driven::Driven;
+use crate::request::Request;
 
 /// Measures a repetition of a point where the request says (but not through agents, which keep what they measure for a
 /// run), and stores nothing.

@@ -2,11 +2,14 @@
 
 use std::sync::atomic::AtomicBool;
 
-use trunkline_experiment::{Experiment, Point};
+use trunkline_experiment::Experiment;
 use trunkline_metrics::RepetitionSummary;
 use trunkline_store::{Revision, RunInfo, RunWriter, Status, Store};
 
-use crate::schedule::{self, Observer, Request, RunnerError, Task};
+use crate::error::RunnerError;
+use crate::request::{Observer, Request};
+use crate::schedule;
+use crate::task::{Task, values};
 
 /// A run that grows. Dropped without [`GrowingRun::finish`], it becomes partial.
 #[derive(Debug)]
@@ -96,11 +99,6 @@ impl GrowingRun {
     pub fn finish(self, status: Status) -> Result<RunInfo, RunnerError> {
         Ok(self.writer.finish(status)?)
     }
-}
-
-/// The values of a point on the axes, as in the file.
-pub(crate) fn values(experiment: &Experiment, point: &Point) -> Vec<String> {
-    experiment.axes.iter().zip(&point.choice).map(|(axis, chosen)| axis.values[*chosen].clone()).collect()
 }
 
 /// Where the values stand on the axes now.

@@ -7,7 +7,7 @@
 //! as late as its slowest message, so that it misses what was lost only.
 
 mod ears;
-mod error;
+mod payloads;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,6 @@ use std::path::PathBuf;
 use trunkline_core::Ratio;
 
 pub(crate) use ears::Ears;
-pub use error::HearError;
 pub use request::{Hear, Sound};
 
 /// A file that was written.

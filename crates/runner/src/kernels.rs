@@ -5,7 +5,8 @@ use trunkline_experiment::{Host, Point, Scenario, Supervisor};
 use trunkline_metrics::{DriverOutcome, Recorder};
 use trunkline_store::Backend;
 
-use crate::schedule::{Request, RunnerError};
+use crate::error::RunnerError;
+use crate::request::Request;
 
 /// The most kernels of a simulation: each takes up to its memory of this machine.
 const MOST: usize = 32;

@@ -9,9 +9,11 @@ use trunkline_metrics::{Meter, RepetitionSummary};
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
 
 use crate::drive::drive;
+use crate::error::RunnerError;
 use crate::hearing::Hear;
 use crate::repetition::{metas, say_what_cuts};
-use crate::schedule::{Request, RunnerError, precheck, repetition_length};
+use crate::request::Request;
+use crate::schedule::{precheck, repetition_length};
 
 /// Simulates the first repetition of a point, and returns it as a run that no store has. If `supervisor` stops it early, its
 /// figures are of the time that was simulated, and it is partial.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use trunkline_agent::controller::PartKey;
 use trunkline_core::Seed;
 use trunkline_experiment::{Scenario, Supervisor};
-use trunkline_live::LiveError;
 use trunkline_metrics::{
     Console, DriverOutcome, FlowMeta, FlowSummary, Meter, RepetitionSummary, SendLimit, TraceSink,
 };
@@ -13,12 +12,12 @@ use trunkline_store::{Backend, RunWriter};
 
 use crate::audio::AudioRecorder;
 use crate::backend;
-use crate::drive::Driven;
+use crate::error::RunnerError;
 use crate::exact;
-use crate::growing::values;
 use crate::hearing::{Ears, Heard};
-use crate::schedule::{Request, RunnerError, Task};
+use crate::request::Request;
 use crate::tap::{TappedRepetition, TappedSupervisor, TappedTraces};
+use crate::task::{Task, values};
 
 /// A summary, what was heard, and by host the file with the output of its programs.
 pub(crate) type Measured = (RepetitionSummary, Vec<Heard>, Vec<(String, PathBuf)>);
@@ -149,16 +148,5 @@ fn or_nothing<T>(
     match written {
         Ok(written) => (written, failed),
         Err(error) => (Vec::new(), failed.or(Some(error))),
-    }
-}
-
-/// Of real sockets.
-pub(crate) fn kept(measured: Result<DriverOutcome, LiveError>) -> Driven {
-    match measured {
-        Ok(outcome) => Ok((outcome, None)),
-        Err(error) => match error.outcome().cloned() {
-            Some(outcome) => Ok((outcome, Some(error.into()))),
-            None => Err(error.into()),
-        },
     }
 }

@@ -1,86 +1,23 @@
 //! Which repetition of which point is measured when, and on how many cores.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use trunkline_agent::controller::{Fleet, FleetError, PartKey};
+use trunkline_agent::controller::{Fleet, PartKey};
 use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Experiment, Point, Problems, Progress, Supervisor};
-use trunkline_live::LiveOptions;
+use trunkline_experiment::{Experiment, Progress, Supervisor};
 use trunkline_metrics::RepetitionSummary;
-use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store, StoreError};
+use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store};
 
 use crate::backend;
 use crate::congestion;
-use crate::hearing::{Hear, HearError, Heard};
+use crate::error::RunnerError;
 use crate::kernels;
 use crate::parallel::in_parallel;
 use crate::repetition;
-use crate::tap::Tap;
-use crate::wire::WireMeans;
-
-/// What is to be run.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'r> {
-    /// The experiment.
-    pub experiment: &'r Experiment,
-    /// The file it came from.
-    pub file: &'r Path,
-    /// Where it runs.
-    pub backend: Backend,
-    /// How many repetitions are simulated at once; `wire` and `live` measure one after the other.
-    pub jobs: usize,
-    /// How `wire` and `live` measure.
-    pub live: &'r LiveOptions,
-    /// With what `wire` is made; nothing else needs it.
-    pub wire: Option<&'r WireMeans>,
-    /// What is to be heard of it.
-    pub hear: &'r Hear,
-    /// Who listens to what is measured, while it is.
-    pub tap: Option<&'r dyn Tap>,
-    /// The program that is the first process of hosts that are kernels, see [`trunkline_kernel::init`]. Without it, such hosts
-    /// are refused.
-    pub kernel_init: Option<&'r Path>,
-    /// The agents on the hosts, if `live` is to measure between them and not within this machine.
-    pub fleet: Option<&'r Fleet>,
-}
-
-/// What lies ahead, told before the first repetition.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The experiment's name, or what of it is measured now.
-    pub name: String,
-    /// How many points are measured now: without those that a resumed run already has.
-    pub points: usize,
-    /// How many repetitions of them.
-    pub repetitions: usize,
-    /// How long they last together: virtual time in `sim`.
-    pub length: Duration,
-}
-
-/// Is told how far a run is; from several threads.
-pub trait Observer: Sync {
-    /// The run is in the store now, to which all goes that is measured.
-    fn begun(&self, _run: &RunInfo) {}
-    /// Before the first repetition.
-    fn planned(&self, plan: &Plan);
-    /// So much more of the plan's length has passed.
-    fn advanced(&self, by: Duration);
-    /// The figures of a repetition that was measured to its end.
-    fn measured(&self, _experiment: &Experiment, _point: &Point, _summary: &RepetitionSummary) {}
-    /// A repetition was measured to its end and stored.
-    fn repetition_done(&self);
-    /// It was the last one that its point lacked.
-    fn point_done(&self);
-    /// The output of the programs on a kernel is in this file.
-    fn console(&self, _host: &str, _file: &Path) {}
-    /// What a listener heard was written.
-    fn heard(&self, _heard: &Heard) {}
-    /// Something that the user should know and that does not end the run.
-    fn warning(&self, message: &str);
-}
+use crate::request::{Observer, Plan, Request};
+use crate::task::Task;
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -89,79 +26,6 @@ pub struct Outcome {
     pub run: RunInfo,
     /// True if it was stopped before its end.
     pub stopped: bool,
-}
-
-/// Why a run failed. What was measured until then is kept, and the run is marked partial.
-#[derive(Debug, thiserror::Error)]
-pub enum RunnerError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A file of hosts and links, with nothing to be measured: bad input.
-    #[error(
-        "the experiment has no flows, so there is nothing to measure: add a table `[flow.NAME]`, or run programs behind its \
-         links with `trunkline wire FILE -- COMMAND`"
-    )]
-    NoFlows,
-    /// The backend does not have what a key asks for: bad input, with its place.
-    #[error(transparent)]
-    Key(Problems),
-    /// The experiment asks for what a simulation does not have: bad input.
-    #[error(transparent)]
-    Simulation(#[from] trunkline_simulator::SimulationError),
-    /// A host that is a kernel does not start: bad input.
-    #[error("{0}")]
-    Kernel(String),
-    /// Sockets, the far end, the network.
-    #[error(transparent)]
-    Live(#[from] trunkline_live::LiveError),
-    /// Agents.
-    #[error(transparent)]
-    Fleet(#[from] FleetError),
-    /// The experiment names agents where nobody talks with them: bad input.
-    #[error(
-        "the experiment's hosts have agents, which are used by `trunkline run` only; leave `agent` out of `[hosts]` to measure \
-         within this machine"
-    )]
-    AgentsUnused,
-    /// What is to be heard is not kept by the agents: bad input.
-    #[error(
-        "`--hear` of flow `{flow}` is not possible: between real hosts, its payload is sent here only with \
-        `audio = true` in the flow"
-    )]
-    HearThroughAgents {
-        /// The flow.
-        flow: String,
-    },
-    /// Namespaces, interfaces, relays.
-    #[error(transparent)]
-    Wire(#[from] trunkline_wire::WireError),
-    /// The received audio could not be written.
-    #[error("the received audio cannot be written: {0}; free some space or set `audio = false` in the flow")]
-    Audio(std::io::Error),
-    /// What was heard could not be written, or there is nothing to hear.
-    #[error(transparent)]
-    Hear(#[from] HearError),
-}
-
-impl RunnerError {
-    /// Whether the user can mend it by another file or other options (exit code 2), rather than the environment.
-    pub fn is_bad_input(&self) -> bool {
-        match self {
-            RunnerError::NoFlows
-            | RunnerError::Key(_)
-            | RunnerError::Simulation(_)
-            | RunnerError::Kernel(_)
-            | RunnerError::AgentsUnused
-            | RunnerError::HearThroughAgents { .. } => true,
-            RunnerError::Fleet(error) => error.is_bad_input(),
-            RunnerError::Hear(error) => error.is_bad_input(),
-            RunnerError::Live(error) => error.is_bad_input(),
-            RunnerError::Wire(error) => error.is_bad_input(),
-            RunnerError::Store(error) => error.is_bad_input(),
-            RunnerError::Audio(_) => false,
-        }
-    }
 }
 
 /// Finds what would stop the run at once, before anything is written: a port in use, a transport option that this
@@ -288,17 +152,6 @@ pub(crate) fn new_run(request: &Request<'_>, points: Vec<Vec<usize>>) -> NewRun 
         machine: trunkline_live::machine_description(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
-}
-
-/// One repetition of one point.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Task {
-    /// The point's index in the experiment.
-    pub(crate) point: usize,
-    /// Its index in the stored run.
-    pub(crate) stored: u32,
-    /// From 0.
-    pub(crate) repetition: u32,
 }
 
 /// Measures what a run lacks; `place` finds a stored point in the experiment.

@@ -8,14 +8,10 @@ use trunkline_live::{LiveError, LiveOptions};
 use trunkline_transport::kind::{Sockets, StreamProtocol};
 use trunkline_wire::{Plan, WireError};
 
-use crate::schedule::RunnerError;
+use crate::error::RunnerError;
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::WireMeans;
-#[cfg(not(target_os = "linux"))]
 pub(crate) use elsewhere::run;
-#[cfg(target_os = "linux")]
-pub use linux::WireMeans;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::run;
 

@@ -8,8 +8,6 @@ use trunkline_core::{Address, FlowId, Time};
 use trunkline_flows::{Listener, NOT_REFLECTED, Reader};
 use trunkline_transport::Endpoint;
 
-use crate::observed::Presence;
-
 /// Which end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -78,6 +76,15 @@ pub(crate) struct End {
     pub(crate) scheduled: Time,
     /// Of a sink; the sources are always there.
     pub(crate) presence: Presence,
+}
+
+/// Whether messages reach a sink.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Presence {
+    /// Whether nothing reaches it: its host does not listen, or is silent.
+    pub(crate) is_away: bool,
+    /// Whether messages that are sent now are for it.
+    pub(crate) is_awaited: bool,
 }
 
 impl Conversation {

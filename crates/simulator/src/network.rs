@@ -7,7 +7,7 @@ use trunkline_metrics::{LinkSummary, MediumSummary, OnNetwork};
 use trunkline_network::host::SendBuffer;
 use trunkline_network::{Backlog, Delivery, Fate, Medium, Outcome};
 
-use crate::engine::Event;
+use crate::event::Event;
 use crate::events::EventQueue;
 use crate::first_link::OnFirstLinks;
 use crate::sockets::Sockets;

@@ -8,7 +8,7 @@ use trunkline_flows::{Observer, Reader, oversize_counter};
 use trunkline_metrics::{Observation, Recorder};
 use trunkline_transport::framing::Header;
 
-use crate::conversation::{End, Side};
+use crate::conversation::{End, Presence, Side};
 use crate::covered::Covered;
 use crate::hosts::Hosts;
 
@@ -28,15 +28,6 @@ pub(crate) struct Sending<'a> {
     pub(crate) first: Presence,
     /// At the other sinks.
     pub(crate) others: &'a [End],
-}
-
-/// Whether messages reach a sink.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Presence {
-    /// Whether nothing reaches it: its host does not listen, or is silent.
-    pub(crate) is_away: bool,
-    /// Whether messages that are sent now are for it.
-    pub(crate) is_awaited: bool,
 }
 
 impl Observer for Sending<'_> {

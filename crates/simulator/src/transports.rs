@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use trunkline_core::Seed;
-use trunkline_experiment::{Framing, Scenario, Sink};
+use trunkline_experiment::{Flow, Framing, Scenario, Sink};
 use trunkline_flows::{FlowSpec, Group, Listener, ListenerSpec, Made, Reader};
 use trunkline_transport::framing::Key;
 
-use crate::conversation::{Conversation, End, Side};
-use crate::group::knows_its_sinks;
-use crate::observed::Presence;
+use crate::conversation::{Conversation, End, Presence, Side};
+
+/// Whether the senders of a flow are told which sinks listen, instead of hoping that they do.
+pub(crate) fn knows_its_sinks(flow: &Flow) -> bool {
+    let features = flow.transport.features();
+    features.multicast && features.reliable
+}
 
 /// Finds what [`conversations`] would refuse.
 pub(crate) fn check(scenario: &Scenario, flow: usize) -> Result<(), String> {

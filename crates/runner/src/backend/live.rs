@@ -9,10 +9,10 @@ use trunkline_metrics::Recorder;
 use trunkline_store::Backend;
 
 use super::Driver;
-use crate::drive::Driven;
+use crate::driven::{Driven, kept};
+use crate::error::RunnerError;
 use crate::kernels;
-use crate::repetition::kept;
-use crate::schedule::{Request, RunnerError};
+use crate::request::Request;
 use crate::wire;
 
 pub(super) struct Live;

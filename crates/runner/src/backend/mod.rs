@@ -13,8 +13,9 @@ use trunkline_metrics::Recorder;
 use trunkline_store::Backend;
 
 use crate::congestion;
-use crate::drive::Driven;
-use crate::schedule::{Request, RunnerError};
+use crate::driven::Driven;
+use crate::error::RunnerError;
+use crate::request::Request;
 
 /// A way to measure the points of an experiment.
 pub(crate) trait Driver: Sync {

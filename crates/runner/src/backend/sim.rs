@@ -8,9 +8,10 @@ use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
 use trunkline_metrics::Recorder;
 
 use super::Driver;
-use crate::drive::Driven;
+use crate::driven::Driven;
+use crate::error::RunnerError;
 use crate::kernels;
-use crate::schedule::{Request, RunnerError};
+use crate::request::Request;
 use crate::wire;
 
 pub(super) struct Sim;

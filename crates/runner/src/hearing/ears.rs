@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use trunkline_audio::format::{Encoding, Endian, Format};
@@ -14,10 +13,12 @@ use trunkline_metrics::{Observation, Record, Recorder};
 use trunkline_store::{ClosedRepetition, read_trace};
 use trunkline_traffic::AudioFormat;
 
+use super::payloads::Payloads;
 use super::request::audio_of;
 use super::track::{Playing, Track};
-use super::{Hear, HearError, Heard, Sound};
-use crate::schedule::{RunnerError, Task};
+use super::{Hear, Heard, Sound};
+use crate::error::{HearError, RunnerError};
+use crate::task::Task;
 
 /// Frames written at a time.
 const WRITTEN: usize = 4096;
@@ -27,13 +28,6 @@ pub(crate) struct Ears<'h> {
     hear: &'h Hear,
     /// By flow id; `None` of members that nobody listens to.
     members: BTreeMap<u32, Vec<Payloads>>,
-}
-
-/// What has arrived on one channel.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Payloads {
-    bytes: Vec<u8>,
-    places: BTreeMap<u32, Range<usize>>,
 }
 
 impl<'h> Ears<'h> {
@@ -123,22 +117,6 @@ impl Recorder for Ears<'_> {
         if let Some(channel) = channels.and_then(|channels| channels.get_mut(usize::from(channel))) {
             channel.keep(sequence, payload);
         }
-    }
-}
-
-impl Payloads {
-    /// Takes the payload of a message; that of a further copy is the same.
-    pub(super) fn keep(&mut self, sequence: u32, payload: &[u8]) {
-        let begin = self.bytes.len();
-        if let std::collections::btree_map::Entry::Vacant(place) = self.places.entry(sequence) {
-            self.bytes.extend_from_slice(payload);
-            place.insert(begin..self.bytes.len());
-        }
-    }
-
-    /// The payload of a message, if it has arrived.
-    pub(super) fn of(&self, sequence: u32) -> Option<&[u8]> {
-        self.bytes.get(self.places.get(&sequence)?.clone())
     }
 }
 

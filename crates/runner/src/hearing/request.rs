@@ -9,7 +9,7 @@ use trunkline_experiment::{Experiment, Flow, Point};
 use trunkline_metrics::{FlowMeta, Measured};
 use trunkline_traffic::AudioFormat;
 
-use super::HearError;
+use crate::error::HearError;
 
 /// Everything that is to be heard, and how.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use trunkline_experiment::Experiment;
 use trunkline_metrics::{Fate, PlaybackFifo, Record, VoicePath};
 use trunkline_traffic::{AudioFormat, Coding};
 
-use super::ears::Payloads;
+use super::payloads::Payloads;
 use super::track::{Playing, Track};
 use super::*;
 

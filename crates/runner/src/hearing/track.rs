@@ -5,7 +5,7 @@ use trunkline_core::{Duration, Time};
 use trunkline_metrics::{Fate, Playback, PlaybackFifo, Record, TalkSpurts, VoicePath};
 use trunkline_traffic::AudioFormat;
 
-use super::ears::Payloads;
+use super::payloads::Payloads;
 
 /// What is played of a channel, from the start of the run.
 #[derive(Clone, Debug)]

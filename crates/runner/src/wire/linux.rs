@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
@@ -10,33 +9,15 @@ use trunkline_core::{Bytes, Duration, Port, Seed, Time};
 use trunkline_experiment::{Experiment, Flow, Path, Point, Progress, Scenario, Supervisor};
 use trunkline_live::{Pair, Place};
 use trunkline_metrics::{DriverOutcome, OnNetwork, Recorder, SocketPair};
-use trunkline_wire::ground::{Access, DeviceKind, GroundOptions, InitProgram, Namespace};
+use trunkline_wire::ground::{DeviceKind, GroundOptions, Namespace};
 use trunkline_wire::relay::{FlowKey, RelayCounters, RelayHandle};
 use trunkline_wire::{Plan, Wire, WireError, WireOptions};
 
 use super::on_sockets;
-use crate::drive::Driven;
+use crate::driven::{Driven, kept};
+use crate::error::RunnerError;
 use crate::files;
-use crate::repetition::kept;
-use crate::schedule::{Request, RunnerError};
-
-/// With what wires are made.
-#[derive(Clone, Debug)]
-pub struct WireMeans {
-    access: Access,
-    init: InitProgram,
-}
-
-impl WireMeans {
-    /// Gains the right to make wires, see [`Access::enter`]: has to be done before the process starts its second thread.
-    /// The program, with these arguments, calls [`serve_init`](trunkline_wire::ground::serve_init).
-    ///
-    /// # Errors
-    /// If the system forbids it, with the setting that does.
-    pub fn gain(program: PathBuf, arguments: Vec<String>) -> Result<WireMeans, WireError> {
-        Ok(WireMeans { access: Access::enter()?, init: InitProgram { program, arguments } })
-    }
-}
+use crate::request::Request;
 
 /// Measures a repetition of a point on a wire of its own, which is gone afterwards however that ends. Meanwhile the wire
 /// can be watched and changed like any other.

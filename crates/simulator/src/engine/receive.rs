@@ -7,9 +7,10 @@ use trunkline_metrics::Recorder;
 use trunkline_transport::framing::{HEADER_LENGTH, Header};
 use trunkline_transport::{CloseReason, Event as Happened, Message, SendError};
 
+use super::Engine;
+use super::handing::{Kept, KeptFor};
 use crate::conversation::{End, Side};
-use crate::engine::{Engine, Event};
-use crate::hosts::{Kept, KeptFor};
+use crate::event::Event;
 use crate::observed::Receiving;
 
 impl Engine<'_, '_> {

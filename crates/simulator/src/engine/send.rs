@@ -1,17 +1,16 @@
 //! From a source to the network: talkers, and the near ends of conversations as they use them.
 
-use trunkline_core::{Address, FlowId, Packet, Time};
-use trunkline_experiment::{Flow, Sink};
+use trunkline_core::{FlowId, Time};
 use trunkline_flows::{Buffers, Lane, Progress, Talker, TalkerSpec};
 use trunkline_metrics::Recorder;
-use trunkline_transport::{self as transport, Close, Features, Message, Received, SendError, drain};
+use trunkline_transport::{self as transport, Close, Features, Message, Received, SendError};
 
+use super::Engine;
+use super::handing::HandOver;
 use crate::conversation::{Conversation, End, Side};
-use crate::engine::{Engine, Event};
-use crate::events::EventQueue;
-use crate::hosts::{HandOver, Hosts};
-use crate::network::Network;
+use crate::event::Event;
 use crate::observed::Sending;
+use crate::outlet::Outlet;
 
 /// A member's talker with all that it needs.
 struct Talk<'a, 's> {
@@ -30,18 +29,6 @@ struct Line<'a, 's> {
     near: &'a mut End,
     outlet: Outlet<'a, 's>,
     hand_over: Option<HandOver<'a>>,
-}
-
-/// Where the packets of a conversation leave to.
-pub(crate) struct Outlet<'a, 's> {
-    flow: &'s Flow,
-    /// The flow's index in the scenario.
-    index: u32,
-    group: Option<Address>,
-    on_their_way: &'a mut u32,
-    network: &'a mut Network<'s>,
-    events: &'a mut EventQueue<Event>,
-    hosts: &'a mut Hosts,
 }
 
 impl Engine<'_, '_> {
@@ -250,69 +237,5 @@ impl transport::Conversation for Line<'_, '_> {
 
     fn features(&self) -> &'static Features {
         self.near.endpoint.features()
-    }
-}
-
-impl Outlet<'_, '_> {
-    /// When a host with this message at hand can begin to hand it over to its transport.
-    pub(crate) fn begins_at(&mut self, now: Time) -> Time {
-        self.hosts.get(self.flow.from).send_message(now, self.flow.effort)
-    }
-
-    /// A buffer with a copy of these bytes.
-    pub(crate) fn copy(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut copy = self.network.buffer();
-        copy.extend_from_slice(bytes);
-        copy
-    }
-
-    pub(crate) fn queue(&mut self, at: Time, event: Event) {
-        self.events.push(at, event);
-    }
-
-    /// Puts every packet that an endpoint wants to send on its path, as packets of the member `id`.
-    fn transmit(&mut self, now: Time, end: &mut End, side: Side, id: FlowId) {
-        let Outlet { flow, group, network, events, hosts, .. } = self;
-        let mut buffer = network.buffer();
-        let mut sent = 0u32;
-        let from = end.address;
-        let mut host = hosts.slow_sender(from.host);
-        drain(end.endpoint.as_mut(), now, &mut buffer, |transmit, bytes| {
-            let to_group = *group == Some(transmit.to);
-            let sink = match side {
-                Side::Far(sink) => sink,
-                Side::Near if to_group => 0,
-                Side::Near => {
-                    let is_there = |sink: &Sink| sink.host == usize::from(transmit.to.host);
-                    flow.to.iter().position(is_there).unwrap_or(0) as u16
-                }
-            };
-            let packet = Packet {
-                flow: id,
-                size: transmit.size,
-                ecn: transmit.ecn,
-                priority: flow.priority,
-                backward: side != Side::Near,
-                sink,
-                group: to_group,
-                from,
-                bytes: core::mem::replace(bytes, network.buffer()),
-                ..Packet::default()
-            };
-            sent = sent.wrapping_add(u32::from(!to_group));
-            let mut departs = transmit.earliest;
-            if let Some(host) = &mut host {
-                departs = departs.max(host.send_packet(now, transmit.size, flow.effort));
-            }
-            if departs > now {
-                network.depart_later(departs, packet, events);
-            } else {
-                network.send(now, packet, events);
-            }
-        });
-        network.recycle(buffer);
-        if side == Side::Near {
-            *self.on_their_way = self.on_their_way.wrapping_add(sent);
-        }
     }
 }

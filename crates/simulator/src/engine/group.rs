@@ -1,19 +1,14 @@
 //! Sinks that come and go, and what a sender knows of those of a multicast.
 
 use trunkline_core::Time;
-use trunkline_experiment::{Flow, Sink};
+use trunkline_experiment::Sink;
 use trunkline_metrics::Recorder;
 use trunkline_transport::{Close, Membership};
 
-use crate::conversation::Side;
-use crate::engine::{Engine, Event};
-use crate::observed::Presence;
-
-/// Whether the senders of a flow are told which sinks listen, instead of hoping that they do.
-pub(crate) fn knows_its_sinks(flow: &Flow) -> bool {
-    let features = flow.transport.features();
-    features.multicast && features.reliable
-}
+use super::Engine;
+use crate::conversation::{Presence, Side};
+use crate::event::Event;
+use crate::transports::knows_its_sinks;
 
 impl Engine<'_, '_> {
     /// Queues what will become of the sinks of the conversations from this one on.
