@@ -220,3 +220,48 @@ fn what_cannot_be_on_the_wire_is_said_before_anything_is_written() {
     );
     assert!(!bench.store().exists());
 }
+
+/// Twice what the link carries: what waits at the end of the drain time is unfinished, the rest of what is missing lost.
+const OVERLOAD: &str = r#"
+name = "overload"
+duration = "2 s"
+drain = "200 ms"
+
+[hosts]
+a = {}
+b = {}
+
+[link.l]
+between = ["a", "b"]
+rate = "1 Mbit/s"
+queue = { kind = "fifo", limit = "100 packets" }
+
+[flow.x]
+from = "a"
+to = "b"
+transport = "TRANSPORT"
+source = { kind = "load", message = "960 B", interval = "4 ms" }
+"#;
+
+#[test]
+fn messages_that_the_queue_dropped_are_lost_as_in_the_simulator() {
+    in_real_time(|| {
+        for transport in ["udp", "rtp"] {
+            let text = OVERLOAD.replace("TRANSPORT", transport);
+            let Some(bench) = Bench::with_wire("overload.toml", text) else { return };
+            let counts = |backend: &str| {
+                let ran = bench.run(&["run", "overload.toml", "--on", backend, "--no-report", "--json"]).ok();
+                let run = &ran.json()["points"][0]["runs"][0];
+                ["lost", "unfinished"].map(|count| figure(run, "x", count))
+            };
+            let [lost, unfinished] = counts("wire");
+            let [expected_lost, expected_unfinished] = counts("sim");
+            // The machine may stand still for some messages.
+            assert!(
+                (unfinished - expected_unfinished).abs() < 15.0,
+                "{unfinished} and {expected_unfinished}"
+            );
+            assert!((lost - expected_lost).abs() < 15.0, "{lost} and {expected_lost}");
+        }
+    });
+}

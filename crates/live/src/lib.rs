@@ -53,7 +53,7 @@ pub use error::LiveError;
 pub use options::{FarEnd, LiveOptions, Receive, Spin};
 pub use pairs::{Pair, run_pairs};
 pub use place::Place;
-pub use run::{HELD_HERE, HELD_THERE, run, run_near, run_with};
+pub use run::{HELD_HERE, HELD_THERE, draw_key, run, run_near, run_with};
 
 /// The machine in one line, for the report: processor, cores, system, the kernel's default congestion control.
 pub fn machine_description() -> String {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
+use trunkline_transport::framing::Key;
 
 use crate::ceiling::Limited;
 use crate::channel::Channel;
@@ -32,6 +33,8 @@ pub struct LiveOptions {
     pub patience: Duration,
     /// What the owner of the host lets flows without a pace of their own send.
     pub limited: Limited,
+    /// Marks the messages of this run; drawn at random if none.
+    pub key: Option<Key>,
     /// Every so-manieth packet of a protocol engine is lost before it reaches its socket, at both ends; 0 for none. For
     /// tests.
     #[doc(hidden)]
@@ -91,6 +94,7 @@ impl LiveOptions {
             kernel_stamps: false,
             patience: Duration::from_secs(10),
             limited: Limited::default(),
+            key: None,
             lose_every: 0,
         }
     }

@@ -102,7 +102,7 @@ pub(crate) fn session(
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, LiveError> {
-    let terms = Terms::of(scenario, options, Key(setup::draw()));
+    let terms = Terms::of(scenario, options, options.key.unwrap_or_else(draw_key));
     let sources = setup::sources(scenario, &terms.lanes, (terms.key, &options.limited), build)?;
     // Whatever fits; a socket that cannot be opened says so itself.
     let _ = process::raise_open_files(terms.descriptors);
@@ -276,6 +276,11 @@ pub const HELD_HERE: &str = "held-back-by-owner-ms";
 
 /// The same of answers, at the receiving host.
 pub const HELD_THERE: &str = "answers-held-back-by-owner-ms";
+
+/// A key that marks the messages of a run.
+pub fn draw_key() -> Key {
+    Key(setup::draw())
+}
 
 /// Ends the threads however the run ends.
 struct EndOnDrop<'r>(&'r Stage);

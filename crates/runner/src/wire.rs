@@ -15,6 +15,8 @@ pub(crate) use elsewhere::run;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::run;
 
+#[cfg(target_os = "linux")]
+mod drops;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(target_os = "linux")]

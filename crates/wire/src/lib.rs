@@ -10,6 +10,8 @@ pub mod capture;
 pub mod control;
 #[cfg(target_os = "linux")]
 pub mod device;
+#[cfg(target_os = "linux")]
+mod dropped;
 pub mod error;
 #[cfg(target_os = "linux")]
 pub mod ground;
@@ -23,6 +25,8 @@ pub mod relay;
 #[cfg(target_os = "linux")]
 mod wire;
 
+#[cfg(target_os = "linux")]
+pub use dropped::OnDrop;
 pub use error::WireError;
 pub use plan::Plan;
 #[cfg(target_os = "linux")]

@@ -14,6 +14,7 @@ use crate::WireError;
 use crate::capture::{CapturedLink, Captures};
 use crate::control::{ControlServer, ControlledLink, Controller, Drive};
 use crate::device::{Device, Layer};
+use crate::dropped::{Drops, OnDrop};
 use crate::ground::{Access, DeviceKind, Ground, GroundOptions, Namespace};
 use crate::plan::Plan;
 use crate::relay::{self, CoreConfig, RelayCounters, RelayHandle, RelayOptions, Stations};
@@ -105,6 +106,14 @@ impl Wire {
         }
         self.captures = Some(Arc::new(captures));
         Ok(())
+    }
+
+    /// Shows the datagrams that links drop from now on, in place of a [capture](Self::capture).
+    pub fn watch_drops(&self, on_drop: &OnDrop) {
+        for relay in &self.relays {
+            // One that has ended drops nothing.
+            let _ = relay.capture(Some(Box::new(Drops { layer: self.layer, on_drop: Arc::clone(on_drop) })));
+        }
     }
 
     /// Lets others ask for counters and change links, at the socket of the wire. `experiment` is that of the scenario, its

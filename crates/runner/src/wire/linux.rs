@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use trunkline_core::{Bytes, Duration, Port, Seed, Time};
 use trunkline_experiment::{Experiment, Flow, Path, Point, Progress, Scenario, Supervisor};
-use trunkline_live::{Pair, Place};
-use trunkline_metrics::{DriverOutcome, OnNetwork, Recorder, SocketPair};
+use trunkline_live::{LiveOptions, Pair, Place};
+use trunkline_metrics::{DriverOutcome, MediumSummary, OnNetwork, Recorder, SocketPair};
 use trunkline_wire::ground::{DeviceKind, GroundOptions, Namespace};
 use trunkline_wire::relay::{FlowKey, RelayCounters, RelayHandle};
 use trunkline_wire::{Plan, Wire, WireError, WireOptions};
 
+use super::drops::Drops;
 use super::on_sockets;
 use crate::driven::{Driven, kept};
 use crate::error::RunnerError;
@@ -50,7 +51,12 @@ pub(crate) fn run(
     let hosts: Vec<Host<'_>> = wire.hosts().iter().map(Host).collect();
     let pairs = pairs(&scenario, wire.plan(), &hosts);
     let mut watch = Watch::new(&scenario, &wire, supervisor);
-    let measured = trunkline_live::run_pairs(&scenario, seed, &pairs, request.live, recorder, &mut watch);
+    let key = trunkline_live::draw_key();
+    let drops = Drops::new(key);
+    wire.watch_drops(&drops.collector());
+    let live = LiveOptions { key: Some(key), ..request.live.clone() };
+    let measured = trunkline_live::run_pairs(&scenario, seed, &pairs, &live, recorder, &mut watch);
+    drops.record(&scenario, recorder);
     let (mut outcome, failed) = kept(measured)?;
     let measured = watch.measured.take();
     summarise(&wire, &scenario, measured, &mut outcome);
@@ -117,8 +123,14 @@ fn summarise(wire: &Wire, scenario: &Arc<Scenario>, measured: Option<Measured>, 
             summary.dropped.insert("relay-late".to_owned(), port.overflowed);
         }
         outcome.links.extend(links);
-        outcome.media.extend(media);
+        outcome.media.extend(media.into_iter().map(known));
     }
+}
+
+/// Without figures of the one member of a flow that a link observes: a relay tells flows by their ports, not by members.
+fn known(mut medium: MediumSummary) -> MediumSummary {
+    medium.figures.retain(|(name, _)| !name.starts_with("observed-"));
+    medium
 }
 
 /// What every link had counted; nothing of one that has ended.
@@ -236,5 +248,20 @@ impl Place for Host<'_> {
 
     fn spawn(&self, command: Command) -> io::Result<Child> {
         self.0.spawn(command).map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_core::Amount;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_of_a_member_that_a_relay_does_not_know() {
+        let figure = |name: &str| (name.to_owned(), Amount::Count(12));
+        let figures = vec![figure("cells"), figure("observed-cells"), figure("observed-cells-lost")];
+        let medium = known(MediumSummary { medium: "l".to_owned(), station: None, figures });
+        assert_eq!(medium.figures, [figure("cells")]);
     }
 }

@@ -10,6 +10,8 @@ use crate::device::Layer;
 pub(super) const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
+/// Of UDP and UDP-Lite.
+const UDP_HEADER: usize = 8;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xDD];
 
@@ -126,6 +128,14 @@ impl Header {
             indivisible: true,
         })
     }
+}
+
+/// The payload of a frame that is a whole datagram of UDP or UDP-Lite.
+pub(crate) fn datagram(layer: Layer, frame: &[u8]) -> Option<&[u8]> {
+    let header = Header::read(layer, frame);
+    // Fragments have no ports.
+    header.key.filter(|key| matches!(key.protocol, UDP | UDP_LITE) && key.ports != [0; 2])?;
+    frame.get(header.transport + UDP_HEADER..)
 }
 
 /// Where the network layer begins.

@@ -21,6 +21,7 @@ pub use command::{Capture, Change, LINK_DOWN, RelayCommand, RelayEnded, RelayHan
 pub use counters::{FlowCounters, FlowDirection, FlowKey, PortCounters, RelayCounters, Volume};
 #[doc(hidden)]
 pub use fuzz::fuzz_frames;
+pub(crate) use header::datagram;
 pub use run::{RelayOptions, relay, start};
 pub use state::{CoreConfig, RelayCore};
 pub use stations::{Hop, Stations};
