@@ -10,8 +10,8 @@ use core::ops::Range;
 use core::str::FromStr;
 
 use trunkline_core::{Bytes, Duration, QuantityError, Rate, Ratio};
-use trunkline_metrics::RepetitionSummary;
 use trunkline_metrics::figures::{self, FigureKind, LimitKey, Quantity};
+use trunkline_metrics::RepetitionSummary;
 
 use crate::alike::{self, Counts};
 use crate::model::{Figure, Limit, Operator, Point, Single, Subject};
@@ -115,6 +115,23 @@ impl Limit {
 }
 
 impl Limit {
+    /// True if the limit's figure in a repetition is extrapolated beyond the range in which the E-model holds.
+    pub fn is_outside_model(&self, of: &RepetitionSummary) -> bool {
+        let (flow, single, metric) = match &self.subject {
+            Subject::Single { flow, single, metric } => (flow, Some(single), metric),
+            Subject::Flow { flow, metric, .. } => (flow, None, metric),
+            Subject::Bundle { .. } | Subject::Class { .. } => return false,
+        };
+        let Some(flow) = of.flows.get(*flow) else { return false };
+        match single {
+            None => flow.is_outside_model(metric),
+            Some(Single::Each) => flow.each.iter().any(|one| one.is_outside_model(metric)),
+            Some(Single::Number(number)) => {
+                flow.each.get(*number as usize - 1).is_some_and(|one| one.is_outside_model(metric))
+            }
+        }
+    }
+
     /// The figure that breaks the limit most or is nearest to it; `None` if one was not measured.
     fn worst(&self, figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
         let worse: fn(f64, f64) -> f64 = match self.operator {
@@ -161,7 +178,8 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<(Range<usize>
     limits
 }
 
-/// The limits, with a remark on each that names a transport which its bundle has at no point of the experiment.
+/// The limits, with a remark on each that no point of the experiment can measure, or that names a transport which its bundle has
+/// at no point.
 pub(crate) fn checked(
     limits: Vec<(Range<usize>, Limit)>,
     points: &[Point],

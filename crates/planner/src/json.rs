@@ -81,6 +81,7 @@ fn of_trial(plan: &Plan, found: &Found, trial: &Trial) -> PlanTrial {
         mean: judged.estimate.map(|estimate| estimate.mean),
         sd: judged.estimate.map(|estimate| estimate.standard_deviation),
         half_width: judged.half_width,
+        outside_e_model: judged.outside_model,
     });
     let PlanValue { value, number } = value(plan, trial.value);
     PlanTrial {

@@ -54,6 +54,8 @@ pub(crate) struct Measured {
     pub(crate) figures: Vec<Figure>,
     /// By limit; `None` for a figure that does not count messages.
     pub(crate) grains: Vec<Option<Grain>>,
+    /// By limit, whether its figure is extrapolated beyond the E-model's range.
+    pub(crate) outside_model: Vec<bool>,
     /// Stands for what became of each message; `None` if none was lost or late, which may happen by chance.
     pub(crate) fates: Option<u64>,
 }
@@ -95,6 +97,8 @@ pub struct Judged {
     /// From the mean to the confidence bound on the side of the limit, with which the verdict was made; `None` where it was
     /// made without one, or where the bound is so far away that it says nothing.
     pub half_width: Option<f64>,
+    /// Whether the figure of any repetition is extrapolated beyond the range in which the E-model holds.
+    pub outside_model: bool,
 }
 
 impl Judged {
@@ -107,7 +111,11 @@ impl Judged {
 /// What these repetitions show, with the errors that are allowed at this look.
 pub(crate) fn judge(limits: &[Limit], repetitions: &[&Measured], errors: Errors) -> (Verdict, Vec<Judged>) {
     let errors = Errors { broken: errors.broken / limits.len().max(1) as f64, ..errors };
-    let of_limit = |(place, limit): (usize, &Limit)| judge_one(limit, &sample(place, repetitions), errors);
+    let of_limit = |(place, limit): (usize, &Limit)| {
+        let is_outside = |one: &&Measured| one.outside_model.get(place).is_some_and(|outside| *outside);
+        let outside_model = repetitions.iter().any(is_outside);
+        Judged { outside_model, ..judge_one(limit, &sample(place, repetitions), errors) }
+    };
     let judged: Vec<Judged> = limits.iter().enumerate().map(of_limit).collect();
     let any = |verdict| judged.iter().any(|one| one.verdict == verdict);
     let verdict = match (any(Verdict::Broken), any(Verdict::Undecided)) {
@@ -212,17 +220,17 @@ impl Sample {
 
 fn judge_one(limit: &Limit, sample: &Sample, errors: Errors) -> Judged {
     if !sample.applies {
-        return Judged { verdict: Verdict::Kept, estimate: None, half_width: None };
+        return Judged { verdict: Verdict::Kept, estimate: None, half_width: None, outside_model: false };
     }
     let estimate = (!sample.values.is_empty()).then(|| estimate(&sample.values));
     let Some(mean) = estimate.map(|estimate| estimate.mean) else {
-        return Judged { verdict: Verdict::Undecided, estimate, half_width: None };
+        return Judged { verdict: Verdict::Undecided, estimate, half_width: None, outside_model: false };
     };
     let holds = |value: f64| limit.operator.holds(value, limit.bound);
     let is_early = sample.repetitions < errors.usual as usize;
     let is_whole = sample.values.len() == sample.repetitions;
     if is_early && is_whole && sample.is_far(limit, errors.broken) {
-        return Judged { verdict: Verdict::Broken, estimate, half_width: None };
+        return Judged { verdict: Verdict::Broken, estimate, half_width: None, outside_model: false };
     }
     // The bound on the side of the limit: if that keeps it, or breaks it, so does the mean.
     let keeps = holds(mean);
@@ -249,5 +257,5 @@ fn judge_one(limit: &Limit, sample: &Sample, errors: Errors) -> Judged {
         _ => Verdict::Undecided,
     };
     let half_width = bound.filter(|_| says_something).map(|bound| (bound - mean).abs());
-    Judged { verdict, estimate, half_width }
+    Judged { verdict, estimate, half_width, outside_model: false }
 }

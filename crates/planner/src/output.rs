@@ -181,4 +181,6 @@ pub struct PlanLimitVerdict {
     /// none was needed, or if there are too few repetitions for a bound that says anything.
     #[schema(required = true)]
     pub half_width: Option<f64>,
+    /// Whether R or MOS is extrapolated, because an input is outside the E-model's range.
+    pub outside_e_model: bool,
 }

@@ -63,7 +63,9 @@ pub(crate) fn figure(limit: &Limit, judged: &Judged) -> String {
             let half = judged.half_width.filter(|half| *half > estimate.mean.abs() * 1e-9);
             let shown = trunkline_report::limit_figure(limit, &Estimate { confidence95: half, ..estimate });
             let has_no_bound = judged.verdict == Verdict::Undecided && judged.half_width.is_none();
-            if has_no_bound { format!("{shown}, too few repetitions for a bound") } else { shown }
+            let bound = if has_no_bound { ", too few repetitions for a bound" } else { "" };
+            let model = if judged.outside_model { ", outside the E-model's range" } else { "" };
+            format!("{shown}{bound}{model}")
         }
         None if judged.verdict == Verdict::Kept => "does not apply".to_owned(),
         None => "not measured".to_owned(),

@@ -74,6 +74,7 @@ impl Sample {
         let measured = Measured {
             figures: limits.iter().map(|limit| limit.figure(summary)).collect(),
             grains: limits.iter().map(|limit| limit.grain(summary)).collect(),
+            outside_model: limits.iter().map(|limit| limit.is_outside_model(summary)).collect(),
             fates: fates(summary),
         };
         Sample { measured, quarters: summary.flows.iter().map(Quarters::of).collect() }

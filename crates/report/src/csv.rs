@@ -16,7 +16,8 @@ use crate::verdict::{Outcome, Verdict};
 use crate::view::{Subject, View, value_on};
 
 /// Writes the run's tables into the directory, which is made if it is missing, and says which files those are. All
-/// times are seconds, rates bits per second, shares from 0 to 1; what was not measured is empty.
+/// times are seconds, rates bits per second, shares from 0 to 1; what was not measured is empty. `outside_e_model` says for which
+/// R and MOS the E-model's inputs are outside its range: then they are extrapolated.
 ///
 /// | file | one row per |
 /// | --- | --- |
@@ -45,12 +46,14 @@ pub fn csv(run: &StoredRun, directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Files { run, directory, written: Vec::new() };
     files.write("repetitions", &repetition_columns(), |table| repetitions(run, table))?;
     files.write("sinks", &sink_columns(), |table| sinks(run, table))?;
-    files.write("sweep", &["flow", "figure", "unit", "mean", "sd", "ci95", "repetitions"], |table| {
-        sweep(&view, table)
-    })?;
+    files.write(
+        "sweep",
+        &["flow", "figure", "unit", "mean", "sd", "ci95", "repetitions", "outside_e_model"],
+        |table| sweep(&view, table),
+    )?;
     files.write(
         "sweep-sinks",
-        &["flow", "sink", "figure", "unit", "mean", "sd", "ci95", "repetitions"],
+        &["flow", "sink", "figure", "unit", "mean", "sd", "ci95", "repetitions", "outside_e_model"],
         |table| sweep_sinks(&view, table),
     )?;
     let columns = bundle_columns();
@@ -228,6 +231,7 @@ fn repetition_columns() -> Vec<&'static str> {
         "measured",
         "percentiles",
         "codec",
+        "outside_e_model",
     ];
     fixed.into_iter().chain(names()).collect()
 }
@@ -256,6 +260,7 @@ fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
                 measured(flow).to_owned(),
                 flow.latency.map_or("", |l| if l.exact { "exact" } else { "histogram" }).to_owned(),
                 flow.quality.as_ref().map_or("", |quality| &quality.codec).to_owned(),
+                flow.quality.as_ref().map_or(String::new(), |quality| quality.outside_model().join("; ")),
             ];
             row.extend(of_flows().map(|metric| if_any(metric.value(flow))));
             table(point, row)?;
@@ -311,6 +316,7 @@ fn estimates(view: &View, point: &StoredPoint, subject: Subject, table: &mut Tab
         let mut row = vec![subject.flow.to_owned()];
         row.extend(subject.sink.map(str::to_owned));
         row.extend(over_repetitions(metric.id, metric.quantity, &estimate));
+        row.push(view.sides[0].is_outside_model(point.index, subject.flow, metric).to_string());
         table(point, row)?;
     }
     Ok(())

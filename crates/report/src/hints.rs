@@ -7,7 +7,7 @@ use trunkline_core::Bytes;
 use trunkline_metrics::{CutBy, FlowSummary, LimitedBy};
 use trunkline_store::StoredPoint;
 
-use crate::view::{Side, View, point_name};
+use crate::view::{Side, View, counted, point_name};
 
 /// The cause by which links count packets that are larger than their MTU.
 const TOO_LARGE: &str = "too-large";
@@ -57,11 +57,26 @@ fn too_large(view: &View, side: &Side) -> Vec<String> {
     let sentence = |(link, (point, dropped)): (&str, (&StoredPoint, u64))| {
         let place =
             if view.is_swept() { format!(" at {}", point_name(point, view.axes())) } else { String::new() };
+        let ring = if is_ring(side, point, link) {
+            " or take longer than the `synchronous` time of their station"
+        } else {
+            ""
+        };
         format!(
-            "Link `{link}` dropped {dropped} packets{place} that are larger than its `mtu`. Neither congestion nor random loss dropped them."
+            "Link `{link}` dropped {dropped} packets{place} that are larger than its `mtu`{ring}. Neither congestion nor random loss \
+             dropped them."
         )
     };
     found.into_iter().map(sentence).collect()
+}
+
+/// True if a link is a direction of a token ring.
+fn is_ring(side: &Side, point: &StoredPoint, link: &str) -> bool {
+    let mut media = side.point(point.index).into_iter().flat_map(counted).flat_map(|summary| &summary.media);
+    media.any(|medium| {
+        let is_its = link.strip_prefix(&medium.medium).is_some_and(|direction| direction.starts_with(' '));
+        is_its && medium.figures.iter().any(|(name, _)| name == "ttrt")
+    })
 }
 
 /// The first point at which something was found of a flow.
@@ -96,15 +111,37 @@ fn cut(view: &View, side: &Side, flow: &str) -> Option<String> {
     ))
 }
 
-/// The sentence about an R-factor and a MOS that are outside the range in which the E-model holds.
+/// The sentence about an R-factor and a MOS that are outside the range in which the E-model holds: at the first such point, what
+/// the first repetition has in which they are.
 fn outside_model(view: &View, side: &Side, flow: &str) -> Option<String> {
-    let outside =
-        |summary: &FlowSummary| Some(summary.quality.as_ref()?.outside_model()).filter(|all| !all.is_empty());
-    let (place, outside) = first(view, side, flow, outside)?;
+    let mut points = view.points().iter().filter_map(|point| {
+        let summaries = side.flow(point.index, flow);
+        let outside = summaries.iter().filter_map(|summary| Some(summary.quality.as_ref()?.outside_model()));
+        let outside: Vec<Vec<String>> = outside.filter(|all| !all.is_empty()).collect();
+        let times = match summaries.len() {
+            1 => String::new(),
+            all => format!(" in {} of {all} repetitions, first by", outside.len()),
+        };
+        Some((point, times, outside.into_iter().next()?))
+    });
+    let (point, times, inputs) = points.next()?;
+    let place = place(view, point, points.count());
+    let times = if times.is_empty() { ":".to_owned() } else { times };
     Some(format!(
-        "R-factor and MOS of `{flow}` are extrapolated{place}: {} is outside the range of the E-model (ITU-T G.107).",
-        outside.join(" and ")
+        "R-factor and MOS of `{flow}` are extrapolated{place}{times} {}, outside the range of the E-model (ITU-T G.107).",
+        inputs.join(" and ")
     ))
+}
+
+/// ` at PLACE and 2 other points`; empty without a sweep.
+fn place(view: &View, first: &StoredPoint, others: usize) -> String {
+    let name = || point_name(first, view.axes());
+    match (view.is_swept(), others) {
+        (false, _) => String::new(),
+        (true, 0) => format!(" at {}", name()),
+        (true, 1) => format!(" at {} and one other point", name()),
+        (true, n) => format!(" at {} and {n} other points", name()),
+    }
 }
 
 /// The sentence about a late share that needs an explanation: latency is counted from when messages were sent, which was well
@@ -133,12 +170,7 @@ impl Found<'_> {
     fn sentence(&self, view: &View) -> String {
         let LimitedBy { option, bytes, blocks, round_trip, at_most, enough } = self.limit;
         let size = blocks.map_or_else(|| bytes.to_string(), |blocks| format!("{blocks} blocks ({bytes})"));
-        let place = match (view.is_swept(), self.others) {
-            (false, _) => String::new(),
-            (true, 0) => format!(" at {}", point_name(self.first, view.axes())),
-            (true, 1) => format!(" at {} and one other point", point_name(self.first, view.axes())),
-            (true, n) => format!(" at {} and {n} other points", point_name(self.first, view.axes())),
-        };
+        let place = place(view, self.first, self.others as usize);
         let more = match enough {
             Some(enough) => {
                 let kib = Bytes(enough.count().next_multiple_of(1024));

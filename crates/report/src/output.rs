@@ -299,7 +299,8 @@ pub struct ReportFlow {
     /// The codec by which its quality is judged; null without one.
     #[schema(required = true)]
     pub codec: Option<String>,
-    /// Parameters outside the E-model's range, in a few words each; `r` and `mos` are extrapolated unless empty.
+    /// Parameters outside the E-model's range in the first repetition that has any, each in a few words: then `r` and
+    /// `mos` are extrapolated.
     pub outside_e_model: Vec<String>,
     /// Whether percentiles are exact; otherwise they are within 0.1 %.
     pub percentiles_exact: bool,

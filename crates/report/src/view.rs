@@ -8,9 +8,6 @@ use trunkline_store::{RunInfo, Status, StoredPoint, StoredRun};
 
 use crate::units::{Quantity, Scale};
 
-/// Figures of the E-model.
-const OF_E_MODEL: [&FigureKind; 2] = [figures::flow("r"), figures::flow("mos")];
-
 /// What is shown: one side, or two side by side.
 pub(crate) struct View<'a> {
     pub(crate) sides: Vec<Side<'a>>,
@@ -176,11 +173,7 @@ impl<'a> Side<'a> {
 
     /// Returns true if a figure of a flow at a point was extrapolated beyond the E-model's range in any repetition.
     pub(crate) fn is_outside_model(&self, point: u32, flow: &str, metric: &FigureKind) -> bool {
-        OF_E_MODEL.contains(&metric)
-            && self
-                .flow(point, flow)
-                .iter()
-                .any(|flow| flow.quality.as_ref().is_some_and(|quality| !quality.outside_model().is_empty()))
+        self.flow(point, flow).iter().any(|flow| flow.is_outside_model(metric))
     }
 
     /// A figure of a flow or one of its sinks at a point over its repetitions; `None` if no repetition has it.

@@ -7,6 +7,8 @@ use super::codec::{CODECS, Codec};
 use super::emodel::EModel;
 use super::losses::Losses;
 use super::opinion::mos;
+use crate::figures::{self, FigureKind};
+use crate::summary::FlowSummary;
 
 /// What a recorder needs to know of a flow to judge what its listeners hear.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,13 +46,26 @@ pub struct QualityStep {
     pub mos: f64,
 }
 
-/// The range of the E-model's parameters (ITU-T G.107 06/2015, table of permitted ranges): mouth-to-ear delay, Ppl and burst
-/// ratio, and the burst ratio where Ppl reaches [`FEW`].
+/// The range of the E-model's parameters (ITU-T G.107, table of default values and permitted ranges in clause 7.7):
+/// mouth-to-ear delay Ta, Ppl and BurstR. Of a public program that transcribes the table of 2009 (0 to 500 ms, 0 to 20 %, 1 to 8,
+/// where editions before had 1 to 2). That BurstR above 2 holds only below a Ppl of [`FEW`] is the note to that table as we know
+/// it; no public document confirmed it.
 const LONGEST: Duration = Duration::from_millis(500);
 const MOST_LOST: f64 = 0.2;
 const BURSTIEST: f64 = 8.0;
 const FEW: f64 = 0.02;
 const BURSTIEST_OF_MANY: f64 = 2.0;
+
+/// The figures that the E-model gives.
+const OF_E_MODEL: [&FigureKind; 2] = [figures::flow("r"), figures::flow("mos")];
+
+impl FlowSummary {
+    /// True if this figure is extrapolated beyond the range in which the E-model holds.
+    pub fn is_outside_model(&self, figure: &FigureKind) -> bool {
+        let is_outside = |quality: &QualitySummary| !quality.outside_model().is_empty();
+        OF_E_MODEL.contains(&figure) && self.quality.as_ref().is_some_and(is_outside)
+    }
+}
 
 impl QualitySummary {
     /// Inputs outside the range in which the E-model holds, each in a few words: then R and MOS are extrapolated. Empty if

@@ -12,7 +12,7 @@ fn limit(operator: Operator, bound: f64) -> Limit {
 }
 
 fn measured(figures: &[Figure]) -> Measured {
-    Measured { figures: figures.to_vec(), grains: vec![None; figures.len()], fates: None }
+    Measured { figures: figures.to_vec(), grains: vec![None; figures.len()], ..Measured::default() }
 }
 
 fn judged(limits: &[Limit], repetitions: &[Measured], errors: Errors) -> Verdict {
@@ -32,7 +32,7 @@ fn both(error: f64) -> Errors {
 /// One flow that lost so many of its messages.
 fn lost(events: u64, messages: u64) -> Measured {
     let figures = vec![Figure::Value(events as f64 / messages as f64)];
-    Measured { figures, grains: vec![Some(Grain::Share { messages })], fates: None }
+    Measured { figures, grains: vec![Some(Grain::Share { messages })], ..Measured::default() }
 }
 
 #[test]
@@ -361,4 +361,15 @@ fn a_mean_near_zero_keeps_the_bound_of_its_spread() {
     let repetitions: Vec<Measured> = [-0.01, 0.010_001].map(|value| measured(&[Figure::Value(value)])).into();
     let judged = judge(&limits, &repetitions.iter().collect::<Vec<_>>(), both(0.05)).1;
     assert!(judged[0].half_width.is_some_and(|half| half > 0.05), "{judged:?}");
+}
+
+#[test]
+fn a_figure_outside_the_model_is_marked_in_all_that_shows_it() {
+    let (below, above) = (limit(Operator::AtLeast, 3.0), limit(Operator::AtLeast, 1.0));
+    let within = measured(&[Figure::Value(2.0), Figure::Value(2.0)]);
+    let outside = Measured { outside_model: vec![true, false], ..within.clone() };
+    let (_, judged) = judge(&[below.clone(), above], &[&within, &outside], both(0.05));
+    assert_eq!(judged.iter().map(|one| one.outside_model).collect::<Vec<_>>(), [true, false]);
+    assert!(crate::text::figure(&below, &judged[0]).ends_with(", outside the E-model's range"));
+    assert!(!crate::text::figure(&below, &judged[1]).contains("E-model"));
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use trunkline_metrics::Estimate;
 use trunkline_metrics::figures::of_flows;
 
-use super::tables::cell;
+use super::tables::{cell, cell_of};
 use crate::units::{Quantity, Readable as _, Scale, grouped};
 use crate::view::{Subject, View, point_name, shown_on};
 
@@ -62,7 +62,10 @@ fn of_point(view: &View, point: u32, name: &str) -> Markup {
                                     a href={ "#def-" (metric.definition.id) } { (metric.name) }
                                     @if !scale.heading().is_empty() { " " span.unit { (scale.heading()) } }
                                 }
-                                @for estimate in row { (cell(metric.quantity, scale, estimate)) }
+                                @for (estimate, (subject, side)) in row.into_iter().zip(&columns) {
+                                    @let is_outside = view.sides[*side].is_outside_model(point, subject.flow, metric);
+                                    (cell_of(metric.quantity, scale, estimate, if is_outside { "? " } else { "" }, false))
+                                }
                             }
                         }
                     }

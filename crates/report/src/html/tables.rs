@@ -295,7 +295,13 @@ pub(super) fn cell(quantity: Quantity, scale: Scale, estimate: Option<Estimate>)
     cell_of(quantity, scale, estimate, "", false)
 }
 
-fn cell_of(quantity: Quantity, scale: Scale, estimate: Option<Estimate>, mark: &str, extra: bool) -> Markup {
+pub(super) fn cell_of(
+    quantity: Quantity,
+    scale: Scale,
+    estimate: Option<Estimate>,
+    mark: &str,
+    extra: bool,
+) -> Markup {
     let Some(estimate) = estimate else {
         return html! { td.number.extra[extra] { "–" } };
     };

@@ -41,12 +41,37 @@ fn a_quality_outside_the_model_is_marked() {
         let all: Vec<&str> = outside.into_iter().collect();
         assert_eq!(flow["outside_e_model"], serde_json::json!(all));
         assert_eq!(text.contains("3.125?"), outside.is_some(), "{text}");
-        assert_eq!(page.contains("? 3.125"), outside.is_some());
+        // In the table of flows, and among all figures.
+        assert_eq!(page.matches("? 3.125").count(), if outside.is_some() { 2 } else { 0 });
+        let directory = tempfile::tempdir().unwrap();
+        csv(&run, directory.path()).unwrap();
+        let table = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
+        let marked = outside.map_or("g711,,".to_owned(), |outside| format!("g711,{outside},"));
+        assert!(table("repetitions.csv").contains(&marked), "{}", table("repetitions.csv"));
+        let sweep = table("sweep.csv");
+        for (figure, is_outside) in [("mos", outside.is_some()), ("r", outside.is_some()), ("burst_r", false)]
+        {
+            let row = sweep.lines().find(|row| row.contains(&format!(",{figure},"))).unwrap();
+            assert!(row.ends_with(&format!(",{is_outside}")), "{row}");
+        }
         for shown in [&text.split_whitespace().collect::<Vec<_>>().join(" "), &page] {
-            assert_eq!(shown.contains("is outside the range of the E-model"), outside.is_some());
+            assert_eq!(shown.contains(", outside the range of the E-model"), outside.is_some());
             assert!(outside.is_none_or(|outside| shown.contains(outside)), "{shown}");
         }
     }
+}
+
+/// The inputs that are named are those of one repetition.
+#[test]
+fn the_hint_says_in_how_many_repetitions_the_model_does_not_hold() {
+    let mut run = fixtures::single(Backend::Sim);
+    let quality = QualitySummary { ppl: Ratio::new(0.3).unwrap(), burst_r: 1.0, ..Default::default() };
+    let again = run.points[0].repetitions[0].clone();
+    run.points[0].repetitions.push(again);
+    run.points[0].repetitions[1].summary.as_mut().unwrap().flows[0].quality = Some(quality);
+    let text = terminal(&run, Screen::default()).split_whitespace().collect::<Vec<_>>().join(" ");
+    let hint = "are extrapolated in 1 of 2 repetitions, first by Ppl of 30.0 % (at most 20 %), outside";
+    assert!(text.contains(hint), "{text}");
 }
 
 #[test]
