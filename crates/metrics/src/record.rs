@@ -226,7 +226,8 @@ pub struct FlowMeta {
     pub send_limit: Option<SendLimit>,
     /// Whether its source sends as fast as its transport takes it.
     pub is_greedy: bool,
-    /// True if its sinks answer messages with others of their own size.
+    /// True if its sinks answer messages with others of their own size, whose arrivals are recorded: latency is that of a round
+    /// trip.
     pub is_answered: bool,
     /// How long its source goes on, which decides when its active time ends.
     pub lasting: Lasting,

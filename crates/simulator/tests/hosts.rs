@@ -176,3 +176,22 @@ fn a_run_that_ends_with_a_flow_ends_though_a_bulk_transfer_waits() {
     assert_eq!(flow(&summary, "probe").counts.received, 3);
     assert!(flow(&summary, "bulk").counts.received > 0);
 }
+
+/// Answers of 1000 B to requests of 64 B: their throughput is that of the answers, or unknown where they are not measured.
+#[test]
+fn the_throughput_of_answers_is_theirs() {
+    for (reflect, measured) in [(true, true), (false, false)] {
+        let summary = simulate(&support::experiment(
+            "",
+            &format!(
+                "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = {reflect}\n\
+                 source = {{ kind = \"interactive\", message = \"64 B\", answer = \"1000 B\", think = \"50 ms\" }}\n"
+            ),
+        ));
+        let throughput = flow(&summary, "f").throughput;
+        let user = throughput.user.bits_per_second() as f64;
+        let answers = throughput.answers.map(|answers| answers.bits_per_second() as f64);
+        assert_eq!(answers.is_some(), measured, "reflect = {reflect}: {answers:?}");
+        assert!(user > 4000.0 && answers.is_none_or(|answers| (answers / user - 1000.0 / 64.0).abs() < 0.1));
+    }
+}

@@ -125,7 +125,7 @@ impl Reader<'_> {
                 reliable: ways.to.iter().map(|sink| transport.is_reliable() && sink.fail.is_none()).collect(),
                 presence: presence(&ways.to),
                 send_limit: None,
-                is_answered: matches!((source_kind.answer)(&source.values), Answer::Bytes(_)),
+                is_answered: reflect && matches!((source_kind.answer)(&source.values), Answer::Bytes(_)),
                 is_greedy: (source_kind.needs_flow_control)(&source.values),
                 lasting: match (source_kind.endless)(&source.values) {
                     false => Lasting::Volume,

@@ -19,7 +19,7 @@ pub(super) const THROUGHPUT_ANSWERS: Definition = define(
     "throughput-answers",
     "answer throughput",
     "Payload of the answers received in the flow's active time, if its sinks answer requests with messages of \
-     another size. Offered load, user and network throughput are those of the requests.",
+     another size, in flows with `reflect`; others are measured at the sink. Offered load, user and network throughput are those of the requests.",
 );
 
 pub(super) const THROUGHPUT_NETWORK: Definition = define(
