@@ -133,7 +133,7 @@ fn what_cannot_be_is_said_in_a_sentence() {
     refused(
         &["send", "127.0.0.1", "--from", "tone", "--to", "tone"],
         2,
-        "nothing can be played to `tone:440`",
+        "nothing can be played to `tone`; expected `jack`",
     );
     refused(
         &["send", "127.0.0.1", "--from", "tone", "--rate", "96000", "--block", "8192"],
@@ -152,7 +152,9 @@ fn what_cannot_be_is_said_in_a_sentence() {
         "it is not an address of this host",
     );
 
-    refused(&["receive", "--to", "tone"], 2, "nothing can be played to `tone");
+    refused(&["receive", "--to", "noise"], 2, "nothing can be played to `noise`; expected `jack`");
+    refused(&["receive", "--to", "x.mp3"], 2, "a path that ends in `.wav` or `.flac`, or `none`");
+    refused(&["receive", "--to", "none", "--playout", "20s"], 2, "a playout buffer is at most 9 s deep");
     refused(
         &["receive", "--to", "no/take.wav"],
         1,

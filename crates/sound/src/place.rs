@@ -59,7 +59,25 @@ pub struct PlaceError {
     why: &'static str,
 }
 
+/// What can be played to, as an error lists it.
+const SINKS: &str =
+    "`jack`, `jack:PORTS`, `alsa`, `alsa:DEVICE`, a path that ends in `.wav` or `.flac`, or `none`";
+
 impl Place {
+    /// Reads a place that something is played to.
+    ///
+    /// # Errors
+    /// A sentence if it is no place, or one that only makes sound.
+    pub fn playback(text: &str) -> Result<Place, String> {
+        match text.parse::<Place>() {
+            Ok(place) if place.check_playback().is_err() => {
+                Err(format!("nothing can be played to `{text}`; expected {SINKS}"))
+            }
+            Ok(place) => Ok(place),
+            Err(PlaceError { text, why }) => Err(format!("`{text}` {why}; expected {SINKS}")),
+        }
+    }
+
     /// Whether something can be played there.
     ///
     /// # Errors

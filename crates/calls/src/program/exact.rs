@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use trunkline_audio::format::Encoding;
 use trunkline_audio::pipeline::{Codec, Stream};
 use trunkline_audio::playout::Counters;
+use trunkline_core::{Duration, Time};
 use trunkline_sound::file::Writer;
 use trunkline_sound::{Place, SoundError};
 
@@ -25,6 +26,9 @@ use super::words::Sending;
 const BACKLOG: u32 = 5;
 /// A gap that is longer than this, in seconds, is not filled: what comes behind it is refused.
 const LONGEST_GAP: u32 = 600;
+/// When all has been sent, how long after the last arrival what is missing counts as lost. Shorter than the sender waits for the
+/// last counts.
+const QUIET: Duration = Duration::from_millis(500);
 /// Blocks that are held back, since the sender may say that the last ones are not full.
 const HELD_BACK: usize = 2;
 
@@ -124,6 +128,11 @@ impl Order {
         self.release(false, emit);
     }
 
+    /// Of this many parts those that have had no turn are missing: the first and the last ones.
+    fn count_missing(&mut self, sent: u64) {
+        self.counters.missing += sent.saturating_sub(self.counters.turns());
+    }
+
     /// Emits what is in order, and what has been waited for long enough; at the end everything.
     fn release(&mut self, is_end: bool, emit: &mut dyn FnMut(Vec<f32>)) {
         while let (Some((&lowest, _)), Some(highest)) = (self.held.first_key_value(), self.highest) {
@@ -152,6 +161,10 @@ pub(super) struct Recording {
     /// Frames that were put in order.
     frames: u64,
     channels: u64,
+    /// When a packet arrived last, or the sender said that it has sent everything.
+    heard: Time,
+    /// True once the sender has said so.
+    is_all_sent: bool,
     to_writer: Option<SyncSender<Vec<f32>>>,
     writer: Option<JoinHandle<Result<(), SoundError>>>,
     /// What [`finish`](Self::finish) has found out.
@@ -185,6 +198,8 @@ impl Recording {
             tail: VecDeque::new(),
             frames: 0,
             channels: stream.channels.into(),
+            heard: Time::ZERO,
+            is_all_sent: false,
             to_writer: Some(to_writer),
             writer: Some(writer),
             outcome: Ok(()),
@@ -199,15 +214,25 @@ impl Recording {
     /// Takes a block, or a part of one; says whether it could be given to the disk.
     pub(super) fn take(&mut self, arrived: &Arrived, samples: &[f32]) -> bool {
         let mut ready = Vec::new();
+        self.heard = self.heard.max(arrived.at);
         self.order.take(arrived, samples, &mut |block| ready.push(block));
         self.push(ready)
     }
 
-    /// Puts in order what is there when all has arrived that was sent, so that the sender need not wait for more.
-    pub(super) fn settle(&mut self, sender: &Sending) {
+    /// When all has been sent, puts in order what is there, once that is everything or a transport that is not `reliable` has
+    /// been quiet for some time: then the sender learns what became of all packets before it leaves.
+    pub(super) fn settle(&mut self, sender: &Sending, now: Time, reliable: bool) {
+        let Some(sent) = sender.blocks else { return };
+        if !core::mem::replace(&mut self.is_all_sent, true) {
+            self.heard = self.heard.max(now);
+        }
         let held: u64 = self.order.held.values().map(|pending| pending.parts).sum();
-        if held > 0 && sender.blocks.is_some_and(|sent| self.order.counters.played + held >= sent) {
+        let is_quiet = !reliable && now >= self.heard + QUIET;
+        if is_quiet || (held > 0 && self.order.counters.played + held >= sent) {
             self.release();
+        }
+        if is_quiet {
+            self.order.count_missing(sent);
         }
     }
 
@@ -235,6 +260,9 @@ impl Recording {
     pub(super) fn finish(&mut self, sender: &Sending) {
         let Some(writer) = self.to_writer.clone() else { return };
         self.release();
+        if let Some(sent) = sender.blocks {
+            self.order.count_missing(sent);
+        }
         let wholeness = wholeness(self.order.counters, sender);
         // The sender fills its last block with silence.
         let end = sender.frames.unwrap_or(self.frames);

@@ -49,7 +49,7 @@ pub struct Counts {
     pub sent: u64,
     /// Packets received.
     pub received: u64,
-    /// Blocks expected; each part of a divided block counts, and each channel of a reflected one.
+    /// Blocks expected; each packet of a block that needs several counts, redundancy does not.
     pub expected: u64,
     /// Expected blocks that neither arrived nor were restored from redundancy.
     pub lost: u64,

@@ -69,7 +69,7 @@ impl PlaybackEnd {
     }
 
     /// Receives what the callback has told meanwhile, or what a file has counted.
-    pub(super) fn hear(&mut self, sender: &Sending) {
+    pub(super) fn hear(&mut self, sender: &Sending, reliable: bool) {
         match &mut self.sink {
             Sink::Device { told, .. } => {
                 while let Ok(played) = told.pop() {
@@ -77,7 +77,7 @@ impl PlaybackEnd {
                 }
             }
             Sink::File(recording) => {
-                recording.settle(sender);
+                recording.settle(sender, crate::now(), reliable);
                 self.played.stats.counters = recording.counters();
             }
         }

@@ -27,6 +27,8 @@ const OPUS: u32 = 96_000;
 /// Of an adaptive buffer, if nothing else is said.
 const LEAST: Duration = Duration::from_millis(2);
 const MOST: Duration = Duration::from_millis(200);
+/// No playout buffer is deeper: with a block of a second it is as deep as one can be.
+const DEEPEST: Duration = Duration::from_secs(9);
 const LATE: f64 = 0.001;
 
 impl Playout {
@@ -113,12 +115,17 @@ impl FromStr for Playout {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Playout, String> {
-        let time = |text: &str| text.parse::<Duration>().map_err(|error| error.to_string());
+        let bounded = |depth: Duration| match depth > DEEPEST {
+            true => Err(format!("`{text}`: a playout buffer is at most {DEEPEST} deep; expected less")),
+            false => Ok(depth),
+        };
+        let time = |text: &str| text.parse::<Duration>().map_err(|error| error.to_string()).and_then(bounded);
         match text.split_once(':') {
             None if text == "adaptive" => Ok(Playout::ADAPTIVE),
-            None => time(text)
-                .map(|depth| Playout(Depth::Fixed(depth)))
-                .map_err(|error| format!("{error}, or `adaptive`")),
+            None => {
+                let depth = text.parse::<Duration>().map_err(|error| format!("{error}, or `adaptive`"));
+                depth.and_then(bounded).map(|depth| Playout(Depth::Fixed(depth)))
+            }
             Some(("adaptive", range)) => {
                 let wrong = || format!("`{text}` has no range; expected `adaptive:5ms..100ms`");
                 let (least, most) = range.split_once("..").ok_or_else(wrong)?;
@@ -181,9 +188,17 @@ mod tests {
             let error = text.parse::<Correction>().unwrap_err();
             assert!(error.contains("expected `xor:4` or `rs:8+2`"), "{error}");
         }
-        for text in
-            ["", "10", "adaptive:", "adaptive:5ms", "deep:5ms", "adaptive:5..9", "adaptive:50ms..10ms"]
-        {
+        for text in [
+            "",
+            "10",
+            "adaptive:",
+            "adaptive:5ms",
+            "deep:5ms",
+            "adaptive:5..9",
+            "adaptive:50ms..10ms",
+            "9999ms",
+            "adaptive:5ms..20s",
+        ] {
             let error = text.parse::<Playout>().unwrap_err();
             assert!(error.contains("expected"), "{text}: {error}");
         }

@@ -12,7 +12,7 @@ pub(super) struct RoundTrips {
     blocks: Vec<Handed>,
     newest: Option<u32>,
     pub(super) delays: Delays,
-    /// Blocks that were handed over, of each channel.
+    /// Parts of blocks that were handed over.
     pub(super) sent: u64,
     /// Of these, those that came back.
     pub(super) returned: u64,
@@ -44,9 +44,9 @@ impl RoundTrips {
         }
     }
 
-    /// A block of so many channels is handed over.
-    pub(super) fn hand(&mut self, sequence: u32, channels: u16, at: Time) {
-        self.sent += u64::from(channels);
+    /// A block of so many channels is handed over, in so many parts.
+    pub(super) fn hand(&mut self, sequence: u32, (channels, parts): (u16, usize), at: Time) {
+        self.sent += parts as u64;
         self.blocks[sequence as usize % ON_THEIR_WAY] = Handed { sequence, at, out: channels };
     }
 
@@ -61,7 +61,7 @@ impl RoundTrips {
             return None;
         };
         block.out = out;
-        self.returned += u64::from(channels);
+        self.returned += 1;
         match self.newest {
             Some(newest) if (sequence.wrapping_sub(newest) as i32) < 0 => self.reordered += 1,
             _ => self.newest = Some(sequence),
@@ -71,7 +71,7 @@ impl RoundTrips {
         Some(delay)
     }
 
-    /// Blocks of channels that have not come back.
+    /// Parts that have not come back.
     pub(super) fn out(&self) -> u64 {
         self.sent - self.returned
     }
@@ -89,14 +89,14 @@ mod tests {
     fn each_part_counts_once() {
         let mut trips = RoundTrips::new();
         for block in 0..3u32 {
-            trips.hand(u32::MAX.wrapping_add(block), 5, ms(10 * u64::from(block)));
+            trips.hand(u32::MAX.wrapping_add(block), (5, 2), ms(10 * u64::from(block)));
         }
-        assert_eq!(trips.out(), 15);
+        assert_eq!(trips.out(), 6);
         assert_eq!(trips.arrive(u32::MAX, 3, ms(3)), Some(Duration::from_millis(3)));
         assert_eq!(trips.arrive(1, 3, ms(24)), Some(Duration::from_millis(4)));
         assert_eq!(trips.arrive(u32::MAX, 2, ms(25)), Some(Duration::from_millis(25)), "its other part");
         assert_eq!(trips.arrive(u32::MAX, 2, ms(26)), None, "again");
-        assert_eq!((trips.returned, trips.out()), (8, 7));
+        assert_eq!((trips.returned, trips.out()), (3, 3));
         assert_eq!((trips.duplicate, trips.reordered), (1, 1));
         assert_eq!(trips.delays.count(), 3);
     }
@@ -105,7 +105,7 @@ mod tests {
     fn what_was_never_sent_is_no_round_trip() {
         let mut trips = RoundTrips::new();
         assert_eq!(trips.arrive(7, 1, ms(1)), None);
-        trips.hand(7, 1, ms(2));
+        trips.hand(7, (1, 1), ms(2));
         assert_eq!(trips.arrive(7 + ON_THEIR_WAY as u32, 1, ms(3)), None);
         assert_eq!(trips.returned, 0);
     }

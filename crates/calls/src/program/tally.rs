@@ -37,6 +37,9 @@ impl Worker<'_> {
                 if let Some(player) = self.player {
                     far_player(&player, &mut figures);
                 }
+                if let Some(outgoing) = self.outgoing.as_ref().filter(|_| self.all_sent) {
+                    within(&mut figures.counts, outgoing.blocks * self.parts);
+                }
             }
             Aim::Play => {
                 let sender = self.sender;
@@ -156,6 +159,14 @@ impl Worker<'_> {
     }
 }
 
+/// Takes off the turns beyond the last part that was sent, of a player that did not know yet which that was.
+fn within(counts: &mut Counts, sent: u64) {
+    let beyond = counts.expected.saturating_sub(sent);
+    counts.expected -= beyond;
+    counts.lost = counts.lost.saturating_sub(beyond);
+    counts.concealed = counts.concealed.saturating_sub(beyond);
+}
+
 /// What the other end says of its playing.
 fn far_player(player: &Playing, figures: &mut Figures) {
     let stages = &mut figures.stages;
@@ -181,4 +192,19 @@ fn mean(mean: &mut Mean, lately: bool) -> Duration {
 /// Clocks that are known only so well may show less than nothing.
 fn nanos(nanos: i64) -> Duration {
     Duration::from_nanos(nanos.max(0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The report of a player that ran dry before it learned how much was sent.
+    #[test]
+    fn nothing_is_lost_of_more_than_was_sent() {
+        let mut counts = Counts { expected: 4516, lost: 1020, concealed: 1069, ..Counts::default() };
+        within(&mut counts, 4468);
+        assert_eq!((counts.expected, counts.lost, counts.concealed), (4468, 972, 1021));
+        within(&mut counts, 4468);
+        assert_eq!((counts.expected, counts.lost, counts.concealed), (4468, 972, 1021));
+    }
 }

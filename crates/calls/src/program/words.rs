@@ -56,4 +56,7 @@ pub(super) struct Playing {
     pub(super) recovered: u64,
     pub(super) reordered: u64,
     pub(super) duplicate: u64,
+    /// How many parts of blocks the sender has said that there were: after that the counts are final once their turn has come.
+    #[serde(default)]
+    pub(super) blocks: Option<u64>,
 }

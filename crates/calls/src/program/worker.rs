@@ -20,8 +20,10 @@ use crate::wait::Waiter;
 /// How often it is told how a session is doing, and how often the other end is told.
 const LOOK: Duration = Duration::from_millis(100);
 const TELL: Duration = Duration::from_secs(1);
-/// When everything is sent, how long it may take to arrive and to be played, of which the other end tells.
+/// When everything is sent, how long it may take to come back.
 const LEAVE: Duration = Duration::from_millis(1200);
+/// The same until the other end has played it and has sent its last counts.
+const LEAVE_PLAYER: Duration = Duration::from_secs(3);
 
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +99,7 @@ impl Worker<'_> {
         self.hear();
         if let Some(playback) = self.ends.as_mut().and_then(|ends| ends.playback.as_mut()) {
             playback.finish(&self.sender);
-            playback.hear(&self.sender);
+            playback.hear(&self.sender, self.session.line().features().reliable);
         }
         (end, self.figures(false))
     }
@@ -127,7 +129,10 @@ impl Worker<'_> {
             }
             leaving = match leaving {
                 Some((end, deadline)) if self.has_arrived() || now >= deadline => return end,
-                None => self.is_over(now).map(|end| (end, now + LEAVE)),
+                None => {
+                    let leave = if self.aim == Aim::Send { LEAVE_PLAYER } else { LEAVE };
+                    self.is_over(now).map(|end| (end, now + leave))
+                }
                 leaving => leaving,
             };
             if leaving.is_some() && !core::mem::replace(&mut self.all_sent, true) {
@@ -174,7 +179,7 @@ impl Worker<'_> {
 
     fn hear(&mut self) {
         if let Some(playback) = self.ends.as_mut().and_then(|ends| ends.playback.as_mut()) {
-            playback.hear(&self.sender);
+            playback.hear(&self.sender, self.session.line().features().reliable);
         }
         while let Some(told) = self.session.told() {
             match serde_json::from_value(told) {
@@ -213,7 +218,8 @@ impl Worker<'_> {
             (Aim::Echo, Some(outgoing)) => outgoing.trips.out() == 0,
             (Aim::Send, Some(outgoing)) if self.session.is_answered() => {
                 let sent = outgoing.blocks * self.parts;
-                self.player.is_some_and(|player| player.expected >= sent)
+                // A player that does not know the end yet has turns beyond it.
+                self.player.is_some_and(|player| player.blocks == Some(sent) && player.expected >= sent)
             }
             _ => true,
         }
@@ -269,6 +275,7 @@ impl Worker<'_> {
                     recovered,
                     reordered,
                     duplicate,
+                    blocks: self.sender.blocks,
                 })
             }
         };

@@ -26,7 +26,7 @@ pub struct Send {
 
     /// The output of the audio that a reflector returns: `jack`, `alsa`, `back.wav`, `back.flac`, `none` [default: it is only
     /// measured]
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "PLACE", value_parser = Place::playback)]
     pub to: Option<Place>,
 
     /// Number of channels; a file has its own number
@@ -153,7 +153,7 @@ pub struct Receive {
     pub access: Access,
 
     /// The output: `jack`, `alsa`, `take.wav`, `take.flac`, `none`; further senders are recorded in `take-2.wav` ...
-    #[arg(long, value_name = "PLACE", default_value = "jack")]
+    #[arg(long, value_name = "PLACE", default_value = "jack", value_parser = Place::playback)]
     pub to: Place,
 
     /// Channels of the device [default: those of each stream; a mono stream plays on both sides]

@@ -119,3 +119,29 @@ fn a_recording_is_whole_if_all_is_there_that_was_sent() {
         assert!(told.contains(why), "{told}");
     }
 }
+
+/// Of 10 blocks the first, one between and the last are missing. The sender waits for counts of all of them.
+#[test]
+fn what_is_missing_is_counted_when_all_was_sent_and_nothing_more_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::File(folder.path().join("take.wav"));
+    let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
+    for reliable in [false, true] {
+        let mut recording = Recording::create(&place, &stream(1, false)).unwrap();
+        for sequence in [1, 2, 4, 5, 6, 7, 8] {
+            recording.take(&Arrived { at: at(1_000), ..part(sequence, 0, 1) }, &block(sequence));
+        }
+        recording.settle(&Sending::default(), at(5_000), reliable);
+        let sender = Sending { blocks: Some(10), ..Sending::default() };
+        recording.settle(&sender, at(5_050), reliable);
+        recording.settle(&sender, at(5_549), reliable);
+        assert!(recording.counters().turns() < 10);
+        recording.settle(&sender, at(5_550), reliable);
+        let Counters { played, missing, .. } = recording.counters();
+        // A reliable transport may still bring them.
+        assert_eq!((played, missing) == (7, 3), !reliable, "{played} {missing}");
+        recording.finish(&sender);
+        assert_eq!((recording.counters().played, recording.counters().missing), (7, 3));
+        assert!(recording.outcome.clone().unwrap_err().contains("3 of 10 packets are missing"));
+    }
+}
