@@ -63,11 +63,13 @@ fn alignments(compared: &Comparison) -> Vec<Vec<String>> {
     let mut rows = vec![row("channel|received|polarity|delay ms|±|clock ppm|±|moved ms|jumps|gain dB")];
     for (number, channel) in compared.channels.iter().enumerate() {
         let alignment = channel.alignment;
+        let mark = if alignment.doubt.is_some() { "?" } else { "" };
+        let polarity = if channel.inverted { "inverted" } else { "same" };
         rows.push(vec![
             (number + 1).to_string(),
             (channel.received + 1).to_string(),
-            if channel.inverted { "inverted" } else { "same" }.to_owned(),
-            format!("{:+.3}", alignment.delay * 1000.0 + 0.0),
+            format!("{polarity}{mark}"),
+            format!("{:+.3}{mark}", alignment.delay * 1000.0 + 0.0),
             format!("{:.3}", alignment.delay_error * 1000.0),
             format!("{:+.1}", alignment.drift + 0.0),
             if alignment.drift_error.is_finite() {
@@ -115,8 +117,8 @@ fn note(number: usize, channel: &Channel) -> Option<String> {
             let polarity = if flips { " with the opposite polarity" } else { "" };
             format!(
                 "ambiguous delay: the sound repeats itself, and {there:+.3} ms{polarity} fits nearly as well \
-                as {here:+.3} ms; the delay is known only up to multiples of {:.3} ms. Use a sound that does \
-                not repeat, such as speech or noise",
+                as {here:+.3} ms; the delay is known only up to multiples of {:.3} ms, and gaps and clicks \
+                at the ends may come of that. Use a sound that does not repeat, such as speech or noise",
                 later.abs() * 1000.0
             )
         }
@@ -226,4 +228,27 @@ fn nanoseconds(value: f64) -> f64 {
 /// To six places: what lies behind them nobody measures.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6 + 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tone of 441 Hz for a second, 300 samples later, cut at the end of the recording and not quite what was sent.
+    #[test]
+    fn the_delay_of_a_tone_without_its_end_is_not_shown_as_certain() {
+        let tone = |first: usize| -> Vec<f32> {
+            let sample = |n: usize| (n as f32 * 441.0 / 8000.0 * std::f32::consts::TAU).sin() / 2.0;
+            std::iter::repeat_n(0.0, first).chain((0..8000 - first).map(sample)).collect()
+        };
+        let recording = |samples: Vec<f32>| Recording { sample_rate: 8000, channels: vec![samples] };
+        let shown = |received| as_text(&compare(&recording(tone(0)), &recording(received)).unwrap());
+        let noisy = |(n, sample): (usize, f32)| sample + (n * 7919 % 101) as f32 / 50_000.0;
+        let doubtful = shown(tone(300).into_iter().enumerate().map(noisy).collect());
+        let row = doubtful.lines().nth(2).unwrap();
+        assert_eq!(row.matches('?').count(), 2, "{doubtful}");
+        assert!(doubtful.contains("the delay is known only up to multiples of"), "{doubtful}");
+        let certain = shown(tone(0));
+        assert!(!certain.contains('?'), "{certain}");
+    }
 }

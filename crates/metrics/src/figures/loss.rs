@@ -48,7 +48,8 @@ pub(super) const AFFECTED: Definition = define(
     "time affected",
     "Share of the time in which a listener hears concealment or silence instead of the audio that was sent: audio \
      that was lost, unfinished, refused, late or dropped by a full FIFO, as a share of all audio due, over all \
-     channels.",
+     channels. Behind a D/A FIFO, a message that misses its deadline counts whole, though it is played after a shorter \
+     silence.",
 );
 
 pub(super) const DEFINITIONS: &[&Definition] =
