@@ -147,3 +147,20 @@ fn voice_on_a_good_link_is_not_held_back() {
         assert!(latency.max.as_millis_f64() < 28.0, "{congestion_control}: {latency:?}");
     }
 }
+
+/// Losses often leave CCID 2 a window of one or two packets, each of which is acknowledged at once: a call gets through but for
+/// its timeouts.
+#[test]
+fn a_call_over_a_lossy_path_is_not_left_to_delayed_acknowledgements() {
+    for loss in ["loss", "corrupt"] {
+        let summary = simulate(&parse(&format!(
+            "name = \"test\"\nduration = \"10 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+             between = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n{loss} = \"5 %\"\n\
+             [flow.call]\nfrom = \"a\"\nto = \"b\"\ntransport = {CCID_2}\n\
+             source = {{ kind = \"load\", message = \"160 B\", interval = \"20 ms\" }}\n"
+        )));
+        let counts = &flow(&summary, "call").counts;
+        println!("{loss}: {counts:?}");
+        assert!(counts.received > 300, "{loss}: {counts:?}");
+    }
+}

@@ -83,9 +83,12 @@ impl Sender {
         self.cwnd
     }
 
-    /// The ratio of data packets to acknowledgements that the receiver should keep.
+    /// The ratio of data packets to acknowledgements that the receiver should keep: at most half the window, rounded up, and at
+    /// least two from four packets on (RFC 4341 section 6.1.1). With a window of one or two, waiting for two packets would leave
+    /// every acknowledgement to its timer.
     pub(super) fn ack_ratio(&self) -> u64 {
-        self.acks.ratio
+        let least = if self.cwnd >= 4 { 2 } else { 1 };
+        self.acks.ratio.min(self.cwnd.div_ceil(2)).max(least)
     }
 
     pub(super) fn on_sent(&mut self, now: Time, rtt: &RoundTrip) {
@@ -246,12 +249,12 @@ impl Sender {
 
     fn grow(&mut self, acknowledged: u64, flight: u64) {
         // A window that is not used says nothing of the network (RFC 2861).
-        if flight + self.acks.ratio < self.cwnd {
+        if flight + self.ack_ratio() < self.cwnd {
             return;
         }
         self.credit += acknowledged;
         if self.cwnd < self.ssthresh {
-            let most = (self.acks.ratio / 2).max(1);
+            let most = (self.ack_ratio() / 2).max(1);
             let growth = (self.credit / 2).min(most);
             // What is beyond the limit of one acknowledgement is not made up for by the next.
             self.credit = if growth == most { self.credit % 2 } else { self.credit - 2 * growth };

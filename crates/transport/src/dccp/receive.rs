@@ -256,7 +256,7 @@ impl DccpEndpoint {
     }
 
     /// The window of valid numbers follows the rate, and the Ack Ratio follows the loss of acknowledgements.
-    fn adapt_features(&mut self) {
+    pub(super) fn adapt_features(&mut self) {
         let packets = self.sender.packets_per_round_trip();
         let window = self.negotiation.value(Place::Local, Feature::SequenceWindow);
         let is_short = self.negotiation.is_on(Place::Local, Feature::AllowShortSequenceNumbers);

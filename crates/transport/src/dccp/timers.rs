@@ -88,6 +88,7 @@ impl DccpEndpoint {
         if self.is_established() {
             self.negotiation.handle_timeout(now);
             self.sender.handle_timeout(now, &mut self.sent, self.sequences.gss);
+            self.adapt_features();
             self.outbox.ack |= self.receiver.next_timeout().is_some_and(|at| at <= now);
             self.queue.expire(now);
         }

@@ -226,3 +226,15 @@ fn the_receiver_acknowledges_at_its_ratio_and_at_once_when_something_is_amiss() 
     assert!(receiver.on_packet(now, true, true, 2));
     assert!(!receiver.on_packet(now, false, true, 2), "acknowledgements are not acknowledged");
 }
+
+/// RFC 4341 section 6.1.1: not more than half the window, rounded up, and two or more from four packets on.
+#[test]
+fn the_ack_ratio_follows_a_small_window() {
+    let mut sender = Sender::new(1000);
+    for (window, ratio) in [(1, 1), (2, 1), (3, 2), (4, 2), (100, 2)] {
+        sender.cwnd = window;
+        assert_eq!(sender.ack_ratio(), ratio, "{window}");
+    }
+    (sender.cwnd, sender.acks.ratio) = (6, 8);
+    assert_eq!(sender.ack_ratio(), 3);
+}
