@@ -341,6 +341,9 @@ impl WifiCell {
         station.counters.transmitted += frame.size;
         station.counters.busy.add(end, airtime);
         station.air.transmissions += 1;
+        if frame.transmissions == 0 {
+            station.note_sojourn(now.since(frame.packet.enqueued));
+        }
         station.air.retries += u64::from(frame.transmissions > 0);
         station.air.collisions += u64::from(collision);
         frame.transmissions += 1;

@@ -137,13 +137,15 @@ impl Station {
     }
 
     pub(super) fn counters(&self) -> MediumCounters {
-        let queue = self.queue.counters();
-        MediumCounters {
-            dequeued: queue.dequeued,
-            sojourn_total: queue.sojourn_total,
-            sojourns: queue.sojourns.clone(),
-            ..self.counters.clone()
-        }
+        self.counters.clone()
+    }
+
+    /// Counts a packet whose first transmission begins this long after it joined the queue: the time in which it contends for
+    /// the channel belongs to it.
+    pub(super) fn note_sojourn(&mut self, sojourn: Duration) {
+        self.counters.dequeued += 1;
+        self.counters.sojourn_total += sojourn;
+        self.counters.sojourns.record(sojourn);
     }
 
     /// Says that a packet that entered here is gone.

@@ -302,6 +302,21 @@ fn through_an_access_point_a_packet_crosses_the_channel_twice() {
     assert_eq!((origin.offered, origin.delivered, origin.dequeued), (2, 2, 2));
 }
 
+/// Contending for the channel is waiting.
+#[test]
+fn a_sojourn_lasts_until_the_first_transmission() {
+    let (mut cell, mut out) = (alike(2, &[]), Outcome::default());
+    for id in 0..3 {
+        cell.offer(us(0), Port(0), packet(id, 1, 1500), &mut out);
+    }
+    finish(&mut cell, &mut out);
+    let arrived: Vec<Time> = arrivals(&out).into_iter().map(|(_, _, at)| at).collect();
+    let counted = cell.counters(Port(0));
+    let airtime = counted.busy.total() / 3;
+    let started = arrived.iter().fold(Duration::ZERO, |sum, at| sum + (at.since(us(0)) - airtime));
+    assert_eq!((counted.dequeued, counted.sojourn_total), (3, started));
+}
+
 #[test]
 fn what_overflows_at_the_access_point_is_its_senders_loss() {
     // Two send to each other: the access point gets a third of the channel and is to carry half of the load.
