@@ -1,10 +1,11 @@
 //! Limits on a flow's way that drop its packets although nothing else is on the line.
 
-use trunkline_core::schema::{Value, Values};
-use trunkline_core::{Bytes, Distribution, Packet, Port, Seed, Time};
+use trunkline_core::schema::{Limit, Value, Values};
+use trunkline_core::{Bytes, Destination, Distribution, Packet, Port, Seed, Time};
 use trunkline_metrics::CutBy;
 use trunkline_network::{DropCause, Fate, Outcome};
 use trunkline_traffic::KINDS;
+use trunkline_transport::kind::{self, MessageSize};
 
 use crate::model::{Direction, Flow, Link, PathStep, Scenario};
 
@@ -52,6 +53,21 @@ fn bucket(medium: &Values, packet: Bytes) -> Option<(&'static str, String)> {
     committed.or_else(|| has_peak.then(|| too_small("peak-burst")).flatten())
 }
 
+/// Where cells of a packet find no room on an idle line: in a buffer of fewer cells than it has, or above the threshold from which
+/// tagged cells are discarded.
+fn cells(medium: &Values, packet: Bytes) -> (&'static str, String) {
+    let threshold = medium.iter().find_map(|(name, value)| match value {
+        Value::Integer(cells) if name == "clp-threshold" => Some(*cells),
+        _ => None,
+    });
+    let buffer = medium.integer("buffer");
+    // Of AAL 5: a trailer of 8 bytes, and 48 bytes in a cell.
+    let fits = (packet.count() + 8).div_ceil(48) <= buffer;
+    let (key, limit) =
+        threshold.filter(|_| fits).map_or(("buffer", buffer), |cells| ("clp-threshold", cells));
+    (key, format!("{limit} cells"))
+}
+
 impl Scenario {
     /// The first limit on the way to a flow's first sink that drops its packets on an idle line; `None` also where the size of
     /// its packets is not known.
@@ -67,34 +83,49 @@ impl Scenario {
             .find_map(|step| self.cut_at(step, packet))
     }
 
-    /// A flow's largest packets have at least this size: headers are not counted.
+    /// A flow's largest packets have at least this size: headers are counted where each message is one datagram.
     fn largest_packet(&self, flow: &Flow, path: &[PathStep]) -> Option<Bytes> {
-        let message = Bytes(usual_message(flow)?);
+        let size = usual_message(flow)?;
         let mtu = path.iter().map(|step| self.direction(step).mtu).min()?;
-        Some(message.min(flow.transport.full_packet(mtu)?))
+        let least = Bytes(size).min(flow.transport.full_packet(mtu)?);
+        let features = flow.transport.features();
+        let message = MessageSize { noun: "a message", size, whole: size, varies: false, is_back: false };
+        match flow.transport.packet(&message) {
+            kind::Packet::Needs { bytes, .. }
+                if features.message_oriented && !features.connection_oriented =>
+            {
+                Some(least.max(Bytes(bytes).min(mtu)))
+            }
+            _ => Some(least),
+        }
     }
 
     fn direction(&self, step: &PathStep) -> &Direction {
         &self.links[step.link].directions[usize::from(step.from_port)]
     }
 
+    /// The buffer of a switch's port to the station that a step leads to.
+    fn switch_buffer(&self, step: &PathStep) -> Limit {
+        self.links[step.link].directions[usize::from(step.to_port)].values.limit("switch-buffer")
+    }
+
     fn cut_at(&self, step: &PathStep, packet: Bytes) -> Option<CutBy> {
         let mut link = self.links[step.link].clone();
         link.directions.iter_mut().for_each(|direction| direction.impairments = Default::default());
-        let from = Port(step.from_port);
-        let cause = self.dropped(&link, from, packet)?;
+        let cause = self.dropped(&link, step, packet)?;
         let direction = self.direction(step);
         let (option, limit) = match cause {
             DropCause::QueueFull => ("queue.limit", limit(&direction.queue.1)?),
             DropCause::InputFull => ("input", direction.values.bytes("input").to_string()),
             DropCause::Policed => bucket(&direction.values, packet)?,
-            DropCause::CellLost => ("buffer", format!("{} cells", direction.values.integer("buffer"))),
+            DropCause::CellLost => cells(&direction.values, packet),
+            DropCause::SwitchFull => ("switch-buffer", self.switch_buffer(step).to_string()),
             _ => return None,
         };
         let (mut largest, mut smallest_cut) = (0, packet.count());
         while largest + 1 < smallest_cut {
             let middle = largest.midpoint(smallest_cut);
-            match self.dropped(&link, from, Bytes(middle)) {
+            match self.dropped(&link, step, Bytes(middle)) {
                 Some(_) => smallest_cut = middle,
                 None => largest = middle,
             }
@@ -109,10 +140,11 @@ impl Scenario {
     }
 
     /// Why an idle link drops a packet, if it does.
-    fn dropped(&self, link: &Link, from: Port, size: Bytes) -> Option<DropCause> {
+    fn dropped(&self, link: &Link, step: &PathStep, size: Bytes) -> Option<DropCause> {
+        let to = Destination::Port(Port(step.to_port));
         let mut medium = self.build_link(link, Seed::new(0, 0));
         let mut out = Outcome::default();
-        medium.offer(Time::ZERO, from, Packet { size, ..Packet::default() }, &mut out);
+        medium.offer(Time::ZERO, Port(step.from_port), Packet { size, to, ..Packet::default() }, &mut out);
         for _ in 0..EVENTS {
             let dropped = out.fates.0.iter().find_map(|fate| match fate {
                 Fate::Dropped { cause, .. } => Some(*cause),

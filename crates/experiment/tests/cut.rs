@@ -13,17 +13,21 @@ fn cut(link: &str, transport: &str, samples: u32) -> Option<CutBy> {
     Experiment::parse(&text, "cut.toml", &()).unwrap().points[0].scenario.cut_by(0)
 }
 
+/// Of UDP and IP.
+const HEADERS: u64 = 28;
+
 #[test]
 fn a_trunk_whose_memory_holds_fewer_chunks_than_a_packet_has_cuts_it() {
     let link = "medium = \"t1\"\noutput = \"0 B\"\nqueue = { kind = \"fifo\", limit = \"4 packets\" }\nloss = \"50 %\"";
     let found = cut(link, "\"udp\"", 1400).unwrap();
     assert_eq!((found.option.as_str(), found.limit.as_str()), ("link.trunk.queue.limit", "4 packets"));
-    assert_eq!((found.chunk, found.packet), (Some(Bytes(64)), Bytes(1400)));
+    assert_eq!((found.chunk, found.packet), (Some(Bytes(64)), Bytes(1400 + HEADERS)));
     // While it comes off the backplane some of it leaves.
     let largest = found.largest.count();
-    assert!((4 * 64..1400).contains(&largest), "{largest}");
-    assert_eq!(cut(link, "\"udp\"", largest as u32), None);
-    assert_eq!(cut(link, "\"udp\"", largest as u32 + 1), Some(CutBy { packet: Bytes(largest + 1), ..found }));
+    assert!((4 * 64..1400 + HEADERS).contains(&largest), "{largest}");
+    let message = (largest - HEADERS) as u32;
+    assert_eq!(cut(link, "\"udp\"", message), None);
+    assert_eq!(cut(link, "\"udp\"", message + 1), Some(CutBy { packet: Bytes(largest + 1), ..found }));
     assert_eq!(cut("medium = \"t1\"", "\"udp\"", 1400), None);
 }
 
@@ -37,6 +41,9 @@ fn the_input_of_a_trunk_cuts_too() {
 fn a_queue_of_fewer_bytes_than_a_packet_cuts_it() {
     let found = cut("rate = \"1 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"500 B\" }", "\"udp\"", 1400);
     assert_eq!(found.map(|found| (found.chunk, found.largest)), Some((None, Bytes(500))));
+    // The message alone would fit.
+    let found = cut("rate = \"1 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"1010 B\" }", "\"udp\"", 1000);
+    assert_eq!(found.map(|found| (found.packet, found.largest)), Some((Bytes(1028), Bytes(1010))));
 }
 
 #[test]
@@ -64,6 +71,25 @@ fn a_buffer_of_fewer_cells_than_a_packet_has_cuts_it() {
     let link = "medium = \"atm\"\nline = \"149.76 Mbit/s\"\nrate = \"1 Mbit/s\"\nbuffer = 2";
     let found = cut(link, "\"udp\"", 400).unwrap();
     assert_eq!((found.option.as_str(), found.limit.as_str()), ("link.trunk.buffer", "2 cells"));
+}
+
+#[test]
+fn a_threshold_for_tagged_cells_is_told_from_the_buffer() {
+    let link = "medium = \"atm\"\nrate = \"1 Mbit/s\"\nscr = \"424 kbit/s\"\nmbs = 1\npolicing = \"tag\"\nbuffer = 20\n\
+                clp-threshold = 5";
+    let found = cut(link, "\"udp\"", 452).unwrap();
+    assert_eq!((found.option.as_str(), found.limit.as_str()), ("link.trunk.clp-threshold", "5 cells"));
+    assert_eq!(cut(&link.replace("clp-threshold = 5", "clp-threshold = 20"), "\"udp\"", 452), None);
+    let found = cut(&link.replace("buffer = 20", "buffer = 8"), "\"udp\"", 452).unwrap();
+    assert_eq!((found.option.as_str(), found.limit.as_str()), ("link.trunk.buffer", "8 cells"));
+}
+
+#[test]
+fn the_buffer_of_a_switch_cuts_too() {
+    let found = cut("medium = \"ethernet\"\nswitch-buffer = \"900 B\"", "\"udp\"", 1000).unwrap();
+    assert_eq!((found.option.as_str(), found.limit.as_str()), ("link.trunk.switch-buffer", "900 B"));
+    assert_eq!(found.largest, Bytes(900));
+    assert_eq!(cut("medium = \"ethernet\"", "\"udp\"", 1000), None);
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub struct CutBy {
     pub limit: String,
     /// The size of the parts in which the link handles packets, if it does not handle them whole.
     pub chunk: Option<Bytes>,
-    /// A size that the flow's packets have, without headers.
+    /// A size that the flow's packets have at least.
     pub packet: Bytes,
     /// The largest packet that is carried.
     pub largest: Bytes,
