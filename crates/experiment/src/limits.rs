@@ -11,7 +11,7 @@ use core::str::FromStr;
 
 use trunkline_core::{Bytes, Duration, QuantityError, Rate, Ratio};
 use trunkline_metrics::figures::{self, FigureKind, LimitKey, Quantity};
-use trunkline_metrics::RepetitionSummary;
+use trunkline_metrics::{FlowMeta, RepetitionSummary};
 
 use crate::alike::{self, Counts};
 use crate::model::{Figure, Limit, Operator, Point, Single, Subject};
@@ -178,6 +178,22 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<(Range<usize>
     limits
 }
 
+/// Why a flow does not have a figure, if it has not. One without members keeps all limits.
+fn never_known(metric: &FigureKind, flow: &FlowMeta) -> Option<&'static str> {
+    match metric.id {
+        _ if flow.members == 0 => None,
+        "late" if flow.playout.is_none() => Some("without a `playout` no message is late"),
+        "mos" | "r" | "mouth_to_ear" | "ppl" if flow.listening.is_none() => Some(
+            "quality is that of speech in one direction that is played; this flow needs a `playout` or a `playback`, the source \
+             `voice` or a `codec`, and no `reflect`",
+        ),
+        "throughput_answers" if !flow.is_answered => {
+            Some("answers are counted in flows with `reflect` whose source has an `answer`")
+        }
+        _ => None,
+    }
+}
+
 /// The limits, with a remark on each that no point of the experiment can measure, or that names a transport which its bundle has
 /// at no point.
 pub(crate) fn checked(
@@ -192,6 +208,14 @@ pub(crate) fn checked(
             if most.is_some_and(|most| most < *number as usize) {
                 let message = format!("`{}`: there are {} such flows", limit.key, most.unwrap_or_default());
                 remarks.push(Remark::new(key_span.clone(), message));
+            }
+        }
+        if let Subject::Single { flow, metric, .. } | Subject::Flow { flow, metric, .. } = &limit.subject {
+            let unknown = |point: &Point| never_known(metric, &point.scenario.flows.get(*flow)?.meta);
+            let reasons: Vec<Option<&str>> = points.iter().map(unknown).collect();
+            if let Some(Some(why)) = reasons.first().filter(|_| reasons.iter().all(Option::is_some)) {
+                remarks
+                    .push(Remark::new(key_span.clone(), format!("`{}` is never measured: {why}", limit.key)));
             }
         }
         let Subject::Class { bundle, transport, .. } = &limit.subject else { continue };

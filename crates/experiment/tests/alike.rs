@@ -46,7 +46,7 @@ flows = ["up", "down"]
 [limits]
 "flow.up.loss" = "< 1 %"
 "flow.up.each.loss" = "< 2 %"
-"flow.down-3.late" = "< 3 %"
+"flow.down-3.loss" = "< 3 %"
 "#;
 
 /// The same, every host and flow written.
@@ -210,7 +210,7 @@ fn flows_between_two_groups_join_those_of_the_same_number() {
 fn a_list_of_sinks_has_all_of_them() {
     let text = FILE
         .replace("to = \"phone\"", "to = [\"phone\"]")
-        .replace("\"flow.down-3.late\"", "\"flow.down.sink.phone-3.late\"");
+        .replace("\"flow.down-3.loss\"", "\"flow.down.sink.phone-3.loss\"");
     let text = text.replace("flows = [\"up\", \"down\"]", "flows = [\"up\"]");
     let experiment = parse(&text);
     let down = &experiment.points[0].scenario.flows[1];
@@ -248,11 +248,11 @@ fn limits_are_of_all_of_each_and_of_one() {
     let limits: Vec<trunkline_experiment::Limit> = serde_json::from_str(&json).unwrap();
     assert_eq!(limits, experiment.limits);
     for (key, says) in [
-        ("flow.down-4.late", "`flow.down-4.late`: there are 3 such flows"),
-        ("flow.down-0.late", "there is no flow `down-0`"),
+        ("flow.down-4.loss", "`flow.down-4.loss`: there are 3 such flows"),
+        ("flow.down-0.loss", "there is no flow `down-0`"),
         ("flow.down-3.lat", "a flow has no figure `lat`; did you mean `late`?"),
     ] {
-        let said = changed("flow.down-3.late", key);
+        let said = changed("flow.down-3.loss", key);
         assert!(said.len() == 1 && said[0].contains(says), "{said:?}");
     }
     let said = told(&WRITTEN.replace("[flow]", "[limits]\n\"flow.up-1.each.loss\" = \"< 1 %\"\n[flow]"));

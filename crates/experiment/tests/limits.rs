@@ -38,6 +38,7 @@ from = "a"
 to = TO
 transport = "udp"
 source = { kind = "voice", samples = 80 }
+playout = "40 ms"
 "#;
 
 fn parse(to: &str, more: &str) -> Result<Vec<Limit>, String> {
@@ -289,5 +290,36 @@ fn the_schema_for_editors_knows_them() {
     let pattern = keys.keys().next().unwrap();
     for part in ["bundle\\.", "latency\\.p999\\.max", "throughput\\.network"] {
         assert!(pattern.contains(part), "{pattern}");
+    }
+}
+
+/// A limit that no point can measure would neither hold nor break.
+#[test]
+fn a_limit_on_what_is_never_measured_is_refused() {
+    let parse = |flow: &str, limit: &str| {
+        let text = format!(
+            "name = \"never\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.l]\nbetween = [\"a\", \"b\"]\n\
+             rate = \"1 Mbit/s\"\n[flow.call]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n{flow}\n[limits]\n{limit}\n"
+        );
+        Experiment::parse(&text, "never.toml", &()).map(|_| ()).map_err(|problems| problems.to_string())
+    };
+    let (voice, played) = ("source = \"voice\"", "source = \"voice\"\nplayout = \"40 ms\"");
+    let answered = "source = { kind = \"interactive\", answer = \"1 KB\" }";
+    for (flow, limit, refused) in [
+        (voice, "\"flow.call.late\" = \"< 1 %\"", Some("without a `playout` no message is late")),
+        (played, "\"flow.call.late\" = \"< 1 %\"", None),
+        (voice, "\"flow.call.mos\" = \"> 4\"", Some("this flow needs a `playout`")),
+        (played, "\"flow.call.mos\" = \"> 4\"", None),
+        (&format!("{played}\nreflect = true"), "\"flow.call.mos\" = \"> 4\"", Some("and no `reflect`")),
+        (answered, "\"flow.call.throughput.answers\" = \"> 1 kbit/s\"", Some("in flows with `reflect`")),
+        (&format!("{answered}\nreflect = true"), "\"flow.call.throughput.answers\" = \"> 1 kbit/s\"", None),
+    ] {
+        match (parse(flow, limit), refused) {
+            (Ok(()), None) => {}
+            (Err(said), Some(why)) => {
+                assert!(said.contains("is never measured") && said.contains(why), "{said}")
+            }
+            (result, _) => panic!("{flow}: {limit}: {result:?}"),
+        }
     }
 }

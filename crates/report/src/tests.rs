@@ -302,6 +302,15 @@ fn verdicts_follow_the_mean_over_repetitions() {
     let live = fixtures::swept(Backend::Live);
     let view = View::new(&live, None);
     assert_eq!(headline(&view, &view.sides[0]).text, "Both limits hold at all 4 points.");
+
+    // A sweep may begin without members.
+    let mut live = live;
+    for summary in live.points[0].repetitions.iter_mut().filter_map(|one| one.summary.as_mut()) {
+        summary.flows.iter_mut().for_each(|flow| flow.members = 0);
+    }
+    let view = View::new(&live, None);
+    let expected = "Both limits hold at 3 of 4 points. None applies at the other.";
+    assert_eq!(headline(&view, &view.sides[0]).text, expected);
 }
 
 fn throughput(index: usize) -> Subject {

@@ -223,13 +223,23 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
         );
         return Headline { outcome: Some(Outcome::NotMeasured), text };
     }
-    let limits = match limits {
+    let hold = match limits {
         1 => "The limit holds".to_owned(),
         2 => "Both limits hold".to_owned(),
         n => format!("All {n} limits hold"),
     };
-    let at = if points > 1 { format!(" at all {points} points") } else { String::new() };
-    Headline { outcome: Some(Outcome::Holds), text: format!("{limits}{at}.") }
+    let at = match view.points().iter().filter(|p| all_hold(&verdicts, p.index)).count() {
+        _ if points == 1 => ".".to_owned(),
+        passing if passing == points => format!(" at all {points} points."),
+        passing => {
+            let elsewhere = if limits == 1 { "It does not apply" } else { "None applies" };
+            format!(
+                " at {passing} of {points} points. {elsewhere} at the other{}.",
+                if points - passing == 1 { "" } else { "s" }
+            )
+        }
+    };
+    Headline { outcome: Some(Outcome::Holds), text: format!("{hold}{at}") }
 }
 
 fn has_data(point: &trunkline_store::StoredPoint) -> bool {

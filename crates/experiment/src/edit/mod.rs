@@ -176,7 +176,7 @@ pub enum EditError {
         name: String,
     },
     /// A name that no host, link, flow or bundle can have.
-    #[error("the name `{0}` must consist of letters a to z, digits, `-` and `_`")]
+    #[error("the name `{0}` must consist of the letters of English, digits, `-` and `_`")]
     Name(String),
     /// A value that TOML cannot say.
     #[error("{0}")]
