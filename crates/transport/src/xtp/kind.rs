@@ -26,7 +26,9 @@ const FIRST_SEGMENTS: u64 = (ADDRESS_LENGTH + TRAFFIC_LENGTH) as u64;
 pub const KIND: TransportKind = TransportKind {
     name: "xtp",
     doc: "XTP 4.0 (XTP Forum 1995), one conversation per member. Each mechanism is selected separately. \
-          Waiting messages are sent together, as many whole messages per packet as fit.",
+          Waiting messages are sent together, as many whole messages per packet as fit. Packets have a header \
+          of 32 bytes; those that open a conversation, which every datagram and every request does, have 40 \
+          bytes more: an address segment and a traffic specifier.",
     parameters: &[
         Parameter {
             name: "service",
