@@ -225,9 +225,10 @@ impl Receiver {
         self.decide(now, false, pace);
     }
 
-    /// Notes the peer's FIN behind the byte before `at`, unless something lies behind it.
+    /// Notes the peer's FIN behind the byte before `at`, unless something lies behind it. It cannot move: its place may be in a
+    /// row, as one without a byte.
     fn note_fin(&mut self, fin: bool, at: u64) {
-        if fin && self.rows.last().is_none_or(|last| last.1 <= at) {
+        if fin && self.fin.is_none() && self.rows.last().is_none_or(|last| last.1 <= at) {
             self.fin = Some(at);
         }
     }
