@@ -91,10 +91,13 @@ fn format(word: Piece<'_>, part: Part<'_>) -> Result<Option<(u8, Format)>, SdpEr
         return Ok(None);
     };
     let (clock, channels) = map.expect(rest, "`/` and the clock's rate")?.split('/');
-    let clock = clock.in_range(1..=MOST_CLOCK, "the clock's rate in Hz")?;
+    let rate = clock.in_range(1..=MOST_CLOCK, "the clock's rate in Hz")?;
+    if encoding == Encoding::Opus && rate != 48_000 {
+        return Err(clock.fail(&format!("`{rate}` is not 48000, the clock of Opus (RFC 7587)")));
+    }
     let channels =
         channels.map_or(Ok(1), |channels| channels.in_range(1..=MOST_CHANNELS, "a number of channels"))?;
-    Ok(Some((payload_type, (encoding, clock, channels))))
+    Ok(Some((payload_type, (encoding, rate, channels))))
 }
 
 /// `<user> <session> <version> IN IP4 <host>`

@@ -159,6 +159,11 @@ fn mistakes_are_shown_where_they_stand() {
         ("/32", "/320", "line 4, column 20: `320` is not a time to live, 0 to 255"),
         ("/48000", "/", "line 8, column 17: `` is not the clock's rate in Hz, 1 to 768000"),
         ("L24/48000/8", "L24", "line 8, column 16: `/` and the clock's rate is missing"),
+        (
+            "L24/48000/8",
+            "opus/96000/2",
+            "line 8, column 18: `96000` is not 48000, the clock of Opus (RFC 7587)",
+        ),
         ("48000/8", "48000/0", "line 8, column 23: `0` is not a number of channels, 1 to 256"),
         ("ptime:1", "ptime:one", "line 10, column 9: `one` is not milliseconds"),
         ("direct=963214424", "direct=x", "line 12, column 19: `x` is not an offset of 32 bits"),
