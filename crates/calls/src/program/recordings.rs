@@ -66,7 +66,7 @@ impl Recordings {
     }
 
     /// Creates the file of the next recording: `to`, then `to` with numbers. One that exists is never replaced: anybody who
-    /// connects begins a recording. A place that is no file is for all.
+    /// connects begins a recording. All sessions share a place that is not a file.
     ///
     /// # Errors
     /// If it cannot be created.

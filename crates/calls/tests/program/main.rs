@@ -341,7 +341,7 @@ fn a_file_of_more_bits_than_the_stream_is_told() {
     }
 }
 
-/// Whoever connects to a receiver that was started again must not destroy what it recorded before, nor what a link names.
+/// A client of a receiver that was started again must not replace its earlier recordings, nor the target of a link.
 #[test]
 fn no_recording_replaces_an_earlier_one() {
     let folder = Folder::new();
