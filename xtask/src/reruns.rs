@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use crate::journal::{Entries, Journal, Test};
-use crate::programs::Program;
 
 /// The tests to repeat and the number of rounds.
 #[derive(clap::Args)]
@@ -29,7 +28,7 @@ pub(crate) fn run(reruns: &Reruns) -> Result<(), String> {
     for round in 1..=reruns.times {
         let journal = Journal::of_round()?;
         for program in &programs {
-            let Some(names) = by_program.get(stem(program).as_str()) else { continue };
+            let Some(names) = by_program.get(program.stem().as_str()) else { continue };
             let mut command = Command::new(&program.path);
             // One at a time: they would wait for each other anyway.
             command.arg("--exact").args(names).args(["--test-threads", "1"]);
@@ -75,10 +74,4 @@ fn tests_in_real_time(names: &[String]) -> Result<BTreeSet<Test>, String> {
     let wanted: BTreeSet<Test> =
         known.into_keys().filter(|test| !test.1.starts_with('(') && is_wanted(test)).collect();
     if wanted.is_empty() { Err("no test in real time has such a name".to_owned()) } else { Ok(wanted) }
-}
-
-/// The program's name as the journal has it.
-fn stem(program: &Program) -> String {
-    let stem = program.path.file_stem().unwrap_or_default().to_string_lossy();
-    stem.rsplit_once('-').map_or(stem.as_ref(), |(name, _)| name).to_owned()
 }

@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::durations::{self, Programs};
 use crate::english::{self, English};
 use crate::journal::Journal;
+use crate::{durations, programs};
 
 pub(crate) fn run() -> Result<(), String> {
-    let (journal, mut programs) = (Journal::new()?, Programs::default());
-    let done = steps(&journal, &mut programs);
+    let journal = Journal::new()?;
+    let done = steps(&journal);
     let entries = journal.read()?;
-    programs.print();
+    durations::print_programs();
     durations::print_steps();
     entries.print_skips();
     entries.print_reruns();
     done.and_then(|()| entries.check_budget())
 }
 
-fn steps(journal: &Journal, programs: &mut Programs) -> Result<(), String> {
+fn steps(journal: &Journal) -> Result<(), String> {
     step("format", cargo().args(["fmt", "--all", "--check"]))?;
     announce("file sizes");
     crate::sizes::run()?;
@@ -32,7 +32,10 @@ fn steps(journal: &Journal, programs: &mut Programs) -> Result<(), String> {
     step("build and lints", build.test().args(["--all-targets", "--no-run"]))?;
     // The features that packages have are off in the README's build: what stands for them must compile too.
     step("default build", with_lints(cargo().args(["check", "--package", "trunkline", "--locked"])))?;
-    timed("tests", || programs.run(journal.of(&mut build.test())))?;
+    macos()?;
+    let tests = programs::build(&mut build.test())?;
+    timed("tests", || programs::run(&tests, journal))?;
+    step("examples in the documentation", build.test().arg("--doc"))?;
     crate::web::check(&program("trunkline")?)?;
     step("documentation of the code", &mut crate::documentation::command(build.test())?)?;
     quick_start(&program("trunkline")?)
@@ -92,6 +95,21 @@ fn with_lints(command: &mut Command) -> &mut Command {
     command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
     // As `cargo clippy -- --deny warnings` passes its arguments on.
     command.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__")
+}
+
+/// Compiles the program for macOS. Only types are checked, so neither Apple's SDK nor a C compiler for it is needed.
+fn macos() -> Result<(), String> {
+    const TARGET: &str = "aarch64-apple-darwin";
+    let libraries = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    let libraries = libraries.map_err(|e| format!("rustc does not start: {e}"))?;
+    if !Path::new(String::from_utf8_lossy(&libraries.stdout).trim()).exists() {
+        return skip("the build for macOS is not checked: `rustup target add aarch64-apple-darwin`");
+    }
+    let mut check = cargo();
+    check.args(["check", "--package", "trunkline", "--locked", "--target", TARGET]);
+    // Stand-ins that make nothing: nothing is linked.
+    check.env(format!("CC_{TARGET}"), "true").env(format!("AR_{TARGET}"), "true");
+    step("check for macOS", with_lints(&mut check))
 }
 
 /// `cargo test` of the whole workspace, as the suite runs it.

@@ -1,11 +1,10 @@
 //! What the daemon may not do any more once it has begun.
 
-use std::ffi::CString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::unistd::{Gid, Uid, User};
+use nix::unistd::{Uid, User};
 use trunkline_core::Bytes;
 use trunkline_io::beneath::{Owner, Place};
 
@@ -51,7 +50,7 @@ pub fn become_user(name: &str, state: &Path) -> Result<(), AgentError> {
     }
     let owner = Owner { user: user.uid.as_raw(), group: user.gid.as_raw() };
     make_folder_for(state, owner, name)?;
-    drop_to(&user, Kept::Measuring)
+    drop_to(&user.name, owner, Kept::Measuring)
         .map_err(AgentError::system(format!("the agent cannot switch to the user {name}")))
 }
 
@@ -77,17 +76,10 @@ pub fn act_as_owner(state: &Path) -> Result<(), AgentError> {
     if owner.user == 0 {
         return Ok(());
     }
+    // A folder may belong to a number without a user.
     let known = User::from_uid(Uid::from_raw(owner.user)).ok().flatten();
-    let user = known.unwrap_or_else(|| User {
-        name: String::new(),
-        passwd: CString::default(),
-        uid: Uid::from_raw(owner.user),
-        gid: Gid::from_raw(owner.group),
-        gecos: CString::default(),
-        dir: PathBuf::default(),
-        shell: PathBuf::default(),
-    });
-    drop_to(&user, Kept::Nothing)
+    let (name, group) = known.map_or((String::new(), owner.group), |user| (user.name, user.gid.as_raw()));
+    drop_to(&name, Owner { user: owner.user, group }, Kept::Nothing)
         .map_err(AgentError::system(format!("root cannot act as the user {}", owner.user)))
 }
 
@@ -135,21 +127,24 @@ enum Kept {
 }
 
 #[cfg(target_os = "linux")]
-fn drop_to(user: &User, kept: Kept) -> io::Result<()> {
-    use nix::unistd::{initgroups, setgroups, setresgid, setresuid};
+fn drop_to(name: &str, owner: Owner, kept: Kept) -> io::Result<()> {
+    use std::ffi::CString;
+
+    use nix::unistd::{Gid, initgroups, setgroups, setresgid, setresuid};
     use rustix::thread::{
         CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_keep_capabilities,
         set_no_new_privs,
     };
 
-    match user.name.as_str() {
-        "" => setgroups(&[user.gid])?,
-        name => initgroups(&CString::new(name)?, user.gid)?,
+    let (user, group) = (Uid::from_raw(owner.user), Gid::from_raw(owner.group));
+    match name {
+        "" => setgroups(&[group])?,
+        name => initgroups(&CString::new(name)?, group)?,
     }
-    setresgid(user.gid, user.gid, user.gid)?;
+    setresgid(group, group, group)?;
     // The permitted ones outlive the change of the user; the effective ones do not.
     set_keep_capabilities(true)?;
-    setresuid(user.uid, user.uid, user.uid)?;
+    setresuid(user, user, user)?;
     set_keep_capabilities(false)?;
     let wanted = match kept {
         Kept::Measuring => CapabilitySet::NET_RAW | CapabilitySet::SYS_NICE,
@@ -170,7 +165,7 @@ fn drop_to(user: &User, kept: Kept) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn drop_to(_: &User, _: Kept) -> io::Result<()> {
+fn drop_to(_: &str, _: Owner, _: Kept) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
         "privileges can be dropped on Linux only; start the agent as that user",

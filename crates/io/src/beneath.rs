@@ -12,7 +12,7 @@ use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-use rustix::fs::{FileType, Mode, OFlags, openat};
+use rustix::fs::{FileType, Mode, OFlags, RawMode, openat};
 use rustix::io::Errno;
 
 pub use place::{Owner, Place};
@@ -114,7 +114,7 @@ fn refused(error: Errno) -> ReadError {
     }
 }
 
-fn is_link(mode: u32) -> bool {
+fn is_link(mode: RawMode) -> bool {
     FileType::from_raw_mode(mode) == FileType::Symlink
 }
 

@@ -1,6 +1,10 @@
-//! What machine this is, for the report.
+//! The machine: what it is, for the report, and the space on its disks.
 
 use core::fmt;
+use std::io;
+use std::path::Path;
+
+use trunkline_core::Bytes;
 
 /// A description of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +36,15 @@ impl fmt::Display for Machine {
         let cores = if self.cores == 1 { "core" } else { "cores" };
         write!(f, "{} {cores}, {}", self.cores, self.system)
     }
+}
+
+/// The space that ordinary users may still fill on the disk of this file or folder.
+///
+/// # Errors
+/// What the system says, for example of a path that does not exist.
+pub fn disk_free(path: &Path) -> io::Result<Bytes> {
+    let disk = rustix::fs::statvfs(path)?;
+    Ok(Bytes(disk.f_bavail * disk.f_frsize))
 }
 
 fn system() -> String {

@@ -21,7 +21,7 @@ impl Marking {
     pub fn apply(&self, socket: &impl AsFd) -> io::Result<()> {
         let field = u32::from(self.dscp & 63) << 2;
         let socket = socket2::SockRef::from(socket);
-        match socket.domain()? {
+        match socket.local_addr()?.domain() {
             socket2::Domain::IPV6 => socket.set_tclass_v6(field)?,
             _ => socket.set_tos_v4(field)?,
         }

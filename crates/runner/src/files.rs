@@ -93,6 +93,7 @@ pub fn stored(
 
 /// What an experiment names as it was read once, and anything else beside its file: a link that is changed while it runs may
 /// name more.
+#[cfg(target_os = "linux")]
 pub(crate) fn named(experiment: &Experiment, file: &Path) -> impl Files + Send + Sync + use<> {
     let (files, beside) = (experiment.files.clone(), DirectoryFiles::beside(file));
     Reading(move |path: &str| match files.by_path().get(path) {

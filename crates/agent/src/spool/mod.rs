@@ -225,9 +225,7 @@ impl Spool {
 
     /// Free disk space.
     pub fn disk_free(&self) -> Bytes {
-        let free = nix::sys::statvfs::statvfs(&self.folder);
-        #[allow(clippy::useless_conversion, reason = "the types differ between systems")]
-        free.map_or(Bytes::ZERO, |fs| Bytes(u64::from(fs.blocks_available()) * u64::from(fs.fragment_size())))
+        trunkline_io::machine::disk_free(&self.folder).unwrap_or(Bytes::ZERO)
     }
 
     fn parts(&self) -> MutexGuard<'_, BTreeMap<PartId, Arc<PartSpool>>> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trunkline_core::{Bytes, Duration, Time};
+use trunkline_io::machine::disk_free;
 use trunkline_sound::{Place, SoundError};
 
 use super::Event;
@@ -130,7 +131,7 @@ impl Recordings {
             ));
         }
         let left = free_of(path)?;
-        (left < free.count()).then(|| {
+        (left < free).then(|| {
             format!(
                 "less than {free} are free on the disk of the recording; `--min-free` of `receive` sets this \
                 limit"
@@ -177,11 +178,10 @@ impl Drop for Recorded<'_> {
     }
 }
 
-/// Bytes free on the disk of a file that need not exist; `None` if the system does not say.
-fn free_of(path: &Path) -> Option<u64> {
+/// Free space on the disk of a file that need not exist; `None` if the system does not say.
+fn free_of(path: &Path) -> Option<Bytes> {
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let disk = nix::sys::statvfs::statvfs(folder).ok()?;
-    Some(disk.blocks_available() * disk.fragment_size())
+    disk_free(folder).ok()
 }
 
 /// The file of the recording with this number, from 1.
