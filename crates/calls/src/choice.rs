@@ -1,4 +1,4 @@
-//! A transport as somebody wrote it.
+//! A transport as a user writes it.
 
 use core::fmt;
 use core::str::FromStr;

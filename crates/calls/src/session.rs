@@ -19,7 +19,7 @@ use crate::wait::Waiter;
 
 /// Who has not said anything for so long is gone.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
-/// How often a client asks for the server's time.
+/// The intervals at which a client asks for the server's time.
 const PACE: Pace = Pace { first: 20, fast: Duration::from_millis(50), slow: Duration::from_secs(1) };
 /// So many lines of the control connection are heard before others have their turn.
 const LINES: usize = 16;

@@ -243,6 +243,9 @@ fn runs_are_marked_chosen_compared_taken_elsewhere_and_removed() {
     assert!(other.run(&["report", "1"]).ok().out.contains("bulk"));
     let damaged = other.run(&["runs", "import", bench.path("short.toml").to_str().unwrap()]);
     assert!(damaged.code == Some(2) && damaged.err.contains("not an archive of a run"), "{damaged:#?}");
+    bench.write("noise", [0x7f, b'E', b'L', b'F', 2, 1, 1, 0xff].repeat(100));
+    let noise = other.run(&["runs", "import", bench.path("noise").to_str().unwrap()]);
+    assert!(noise.code == Some(2) && noise.err.contains("a run: it is not a tar file;"), "{noise:#?}");
 
     assert!(
         bench

@@ -87,6 +87,22 @@ impl Distribution {
         }
     }
 
+    /// The smallest value that can be drawn.
+    pub fn min(&self) -> u64 {
+        match self {
+            Distribution::Constant(value) => *value,
+            Distribution::Uniform { min, .. } | Distribution::Pareto { min, .. } => *min,
+            Distribution::Exponential { .. } => 0,
+            Distribution::Normal { mean, deviation } => {
+                mean.saturating_sub(deviation.saturating_mul(FARTHEST))
+            }
+            Distribution::Bivalue { first, second, .. } => *first.min(second),
+            Distribution::Empirical(values) | Distribution::Trace(values) => {
+                values.iter().copied().min().unwrap_or(0)
+            }
+        }
+    }
+
     /// The largest value that can be drawn.
     pub fn max(&self) -> u64 {
         match self {

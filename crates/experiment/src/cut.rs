@@ -53,8 +53,8 @@ fn bucket(medium: &Values, packet: Bytes) -> Option<(&'static str, String)> {
     committed.or_else(|| has_peak.then(|| too_small("peak-burst")).flatten())
 }
 
-/// Where cells of a packet find no room on an idle line: in a buffer of fewer cells than it has, or above the threshold from which
-/// tagged cells are discarded.
+/// The limit at which cells of a packet find no room on an idle line: a buffer of fewer cells than it has, or the threshold from
+/// which tagged cells are discarded.
 fn cells(medium: &Values, packet: Bytes) -> (&'static str, String) {
     let threshold = medium.iter().find_map(|(name, value)| match value {
         Value::Integer(cells) if name == "clp-threshold" => Some(*cells),

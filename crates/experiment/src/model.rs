@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use trunkline_core::schema::Values;
+use trunkline_core::schema::{Value, Values};
 use trunkline_core::{Bytes, Duration, FlowId, Rate, Time};
 use trunkline_metrics::figures::FigureKind;
 use trunkline_metrics::{BundleMeta, FlowMeta};
@@ -264,17 +264,32 @@ impl Flow {
     pub fn larger(&self, on_sockets: bool) -> Option<String> {
         let name = &self.meta.name;
         let largest = (trunkline_traffic::KINDS[self.source.kind].max_message)(&self.source.values);
-        let added = if on_sockets { self.added_on_sockets(largest) } else { self.added_to(largest) };
-        if self.framing == Framing::Before || added == 0 {
+        let added_to =
+            |length| if on_sockets { self.added_on_sockets(length) } else { self.added_to(length) };
+        if self.framing == Framing::Before {
             return None;
+        }
+        let place = if on_sockets { "on real sockets " } else { "" };
+        let added = added_to(largest);
+        if added == 0 {
+            let least = added_to(self.least_message().unwrap_or(largest));
+            let some = "those of its messages that have no room for the measurement header are";
+            return (least > 0).then(|| format!("flow `{name}`: {place}{some} {least} bytes larger"));
         }
         let why = if on_sockets && self.meta.keeps_payload {
             "because their content must arrive unchanged, so the measurement header goes in front of it"
         } else {
             "because they have no room for the measurement header"
         };
-        let place = if on_sockets { "on real sockets " } else { "" };
         Some(format!("flow `{name}`: {place}its messages are {added} bytes larger, {why}"))
+    }
+
+    /// The smallest message of a source that draws their sizes.
+    fn least_message(&self) -> Option<u64> {
+        self.source.values.iter().find_map(|(name, value)| match value {
+            Value::Distribution(sizes) if name == "message" => Some(sizes.min().max(1)),
+            _ => None,
+        })
     }
 
     /// Which short header its messages may have.

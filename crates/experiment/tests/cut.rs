@@ -13,7 +13,7 @@ fn cut(link: &str, transport: &str, samples: u32) -> Option<CutBy> {
     Experiment::parse(&text, "cut.toml", &()).unwrap().points[0].scenario.cut_by(0)
 }
 
-/// Of UDP and IP.
+/// Headers of UDP and IP.
 const HEADERS: u64 = 28;
 
 #[test]

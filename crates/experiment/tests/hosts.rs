@@ -143,6 +143,25 @@ fn a_host_shares_the_processor_of_another_that_has_one() {
 }
 
 #[test]
+fn a_flow_says_that_only_its_small_messages_are_larger() {
+    let said = |message: &str| {
+        let rest = format!(
+            "[flow.sized]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\n\
+             source = {{ kind = \"load\", message = {message}, interval = \"1 ms\" }}\n"
+        );
+        let experiment = parse("a = {}\nb = {}", &rest);
+        experiment.points[0].scenario.flows.last().and_then(|flow| flow.larger(false))
+    };
+    let bivalue = |first: &str| {
+        format!("{{ kind = \"bivalue\", first = \"{first}\", second = \"200 B\", probability = 0.5 }}")
+    };
+    let expected = "flow `sized`: those of its messages that have no room for the measurement header are 16 bytes larger";
+    assert_eq!(said(&bivalue("5 B")).as_deref(), Some(expected));
+    assert_eq!(said("{ kind = \"exponential\", mean = \"200 B\" }").as_deref(), Some(expected));
+    assert_eq!(said(&bivalue("20 B")), None);
+}
+
+#[test]
 fn a_flow_says_where_its_messages_are_larger_than_asked_for() {
     let of = |transport: &str, keys: &str, message: u64| {
         let rest = format!(

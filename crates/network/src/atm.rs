@@ -197,6 +197,7 @@ pub(crate) const KIND: MediumKind = MediumKind {
                   connection. Members are numbered from 0 over all flows in the order of the file.",
         },
     ],
+    needs: &[("shape-mbs", "shape-scr"), ("mbs", "scr")],
     shared: &[],
     stations: medium::TWO,
     build: |_, ports, seed| Box::new(AtmLink::new(medium::two(ports).map(AtmConfig::from), seed)),

@@ -67,6 +67,7 @@ pub(crate) const KIND: MediumKind = MediumKind {
                   at the network layer. A packet that arrives when it is full is dropped.",
         },
     ],
+    needs: &[],
     shared: &[
         Parameter {
             name: "switching",

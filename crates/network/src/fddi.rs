@@ -103,6 +103,7 @@ pub(crate) const KIND: MediumKind = MediumKind {
                   B, frame status 1 B, as in Weaver and McNabb (1992, section 5.1); 17 B without LLC.",
         },
     ],
+    needs: &[],
     shared: &[
         Parameter {
             name: "rate",

@@ -182,6 +182,8 @@ pub struct MediumKind {
     pub doc: &'static str,
     /// Its parameters, per direction of a link, or per station of a medium that has more than two.
     pub parameters: &'static [Parameter],
+    /// Parameters that do nothing without another: each with that one.
+    pub needs: &'static [(&'static str, &'static str)],
     /// Parameters of the medium as a whole: the length of a ring.
     pub shared: &'static [Parameter],
     /// How many stations it may have.

@@ -50,6 +50,7 @@ pub(crate) const KIND: MediumKind = MediumKind {
         conditioner::PEAK_BURST,
         conditioner::POLICING,
     ],
+    needs: conditioner::NEEDS,
     shared: &[],
     stations: medium::TWO,
     build: |_, ports, seed| {

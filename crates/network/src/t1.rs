@@ -116,6 +116,7 @@ pub(crate) const KIND: MediumKind = MediumKind {
             doc: "Processor time per envelope from memory to the output FIFO: 19.7 cycles of 62.5 ns.",
         },
     ],
+    needs: &[],
     shared: &[],
     stations: medium::TWO,
     build: |_, ports, seed| Box::new(T1Link::new(medium::two(ports).map(T1Config::from), seed)),

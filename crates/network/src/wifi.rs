@@ -66,6 +66,7 @@ pub(crate) const KIND: MediumKind = MediumKind {
                   rate.",
         },
     ],
+    needs: &[],
     shared: &[
         Parameter {
             name: "mode",

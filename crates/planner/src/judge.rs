@@ -97,7 +97,7 @@ pub struct Judged {
     /// From the mean to the confidence bound on the side of the limit, with which the verdict was made; `None` where it was
     /// made without one, or where the bound is so far away that it says nothing.
     pub half_width: Option<f64>,
-    /// Whether the figure of any repetition is extrapolated beyond the range in which the E-model holds.
+    /// True if the figure of any repetition is extrapolated beyond the range in which the E-model holds.
     pub outside_model: bool,
 }
 

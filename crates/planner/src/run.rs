@@ -34,7 +34,7 @@ pub struct Found {
     pub limits: Vec<Limit>,
     /// For every combination of what else is swept, in the product's order, the last axis fastest.
     pub answers: Vec<Answer>,
-    /// Whether it was stopped before its end.
+    /// True if it was stopped before its end.
     pub stopped: bool,
     /// What the plan was expected to take when the edges had been probed; `None` if it was stopped before.
     pub estimate: Option<Forecast>,
@@ -47,7 +47,7 @@ pub struct Answer {
     pub choice: Vec<usize>,
     /// Between which values the edge lies.
     pub edge: Edge,
-    /// Whether the search was completed.
+    /// True if the search was completed.
     pub finished: bool,
     /// What was measured, the smallest value first.
     pub trials: Vec<Trial>,

@@ -41,30 +41,31 @@ pub(crate) fn of(view: &View, side: &Side) -> Vec<String> {
 
 /// A sentence for each link that dropped packets for their size.
 fn too_large(view: &View, side: &Side) -> Vec<String> {
-    let mut found = BTreeMap::new();
+    let mut found: BTreeMap<&str, (&StoredPoint, Vec<u64>, usize)> = BTreeMap::new();
     for point in view.points() {
         for link in side.links(point.index) {
-            let dropped = side
-                .link(point.index, link)
-                .iter()
-                .filter_map(|link| link.dropped.get(TOO_LARGE))
-                .sum::<u64>();
-            if dropped > 0 {
-                found.entry(link).or_insert((point, dropped));
+            let links = side.link(point.index, link);
+            let dropped: Vec<u64> =
+                links.iter().map(|link| link.dropped.get(TOO_LARGE).copied().unwrap_or(0)).collect();
+            if dropped.iter().any(|count| *count > 0) {
+                found.entry(link).and_modify(|(.., others)| *others += 1).or_insert((point, dropped, 0));
             }
         }
     }
-    let sentence = |(link, (point, dropped)): (&str, (&StoredPoint, u64))| {
-        let place =
-            if view.is_swept() { format!(" at {}", point_name(point, view.axes())) } else { String::new() };
+    let sentence = |(link, (point, dropped, others)): (&str, (&StoredPoint, Vec<u64>, usize))| {
+        let repetitions = dropped.len() as u64;
+        // Rounded, as the tables have it: the mean of the repetitions.
+        let mean = (dropped.iter().sum::<u64>() + repetitions / 2) / repetitions;
+        let each = if repetitions > 1 { " per repetition" } else { "" };
         let ring = if is_ring(side, point, link) {
             " or take longer than the `synchronous` time of their station"
         } else {
             ""
         };
         format!(
-            "Link `{link}` dropped {dropped} packets{place} that are larger than its `mtu`{ring}. Neither congestion nor random loss \
-             dropped them."
+            "Link `{link}` dropped {mean} packets{each}{} that are larger than its `mtu`{ring}. Neither congestion nor \
+             random loss dropped them.",
+            place(view, point, others)
         )
     };
     found.into_iter().map(sentence).collect()
@@ -226,6 +227,24 @@ mod tests {
         }
         let page = terminal(&run, Screen::default()).replace("\n", " ");
         assert!(page.contains("dropped 49 packets that are larger than its `mtu`"), "{page}");
+
+        // The mean of a point's repetitions, like the tables, and all points.
+        let mut run = fixtures::swept(Backend::Sim);
+        for point in &mut run.points {
+            for (index, repetition) in point.repetitions.iter_mut().enumerate() {
+                if let Some(summary) = &mut repetition.summary {
+                    summary.links[0].dropped.insert("too-large".to_owned(), 40 + 2 * index as u64);
+                }
+            }
+        }
+        let (points, repetitions) = (run.points.len(), run.points[0].repetitions.len());
+        let page = terminal(&run, Screen::default()).replace("\n", " ");
+        let mean = 39 + repetitions;
+        assert!(
+            repetitions > 1 && page.contains(&format!("dropped {mean} packets per repetition at")),
+            "{page}"
+        );
+        assert!(page.contains(&format!("and {} other points that are larger", points - 1)), "{page}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
     if request.backend == Backend::Live {
         check_agents(request)?;
     }
-    Ok(request.hear.check(request.experiment)?)
+    Ok(request.hear.check(request.experiment, request.file)?)
 }
 
 impl Request<'_> {

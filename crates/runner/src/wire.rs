@@ -98,9 +98,7 @@ fn other_controls(experiment: &Experiment, kernels: &str) -> BTreeSet<String> {
 /// The simulator's congestion control of a flow that leaves the choice to its host.
 fn default_control(transport: &Transport) -> Option<&'static str> {
     match transport.sockets() {
-        Sockets::Stream(StreamProtocol::Tcp | StreamProtocol::Mptcp, options)
-            if options.congestion_control.is_none() =>
-        {
+        Sockets::Stream(StreamProtocol::Tcp, options) if options.congestion_control.is_none() => {
             Some(options.config.congestion_control.name())
         }
         _ => None,

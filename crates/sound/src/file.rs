@@ -136,7 +136,10 @@ fn cannot_read(error: &io::Error) -> String {
 }
 
 fn cannot_write(error: &io::Error) -> String {
-    format!("cannot be written: {error}")
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => "exists already; remove it, or choose another name".to_owned(),
+        _ => format!("cannot be written: {error}"),
+    }
 }
 
 /// A WAV or FLAC file that is written, told apart by its name.
@@ -154,10 +157,10 @@ trait Encoder: Send {
 }
 
 impl Writer {
-    /// Creates a file, or empties the one that is there.
+    /// Creates a file. One that is there is left alone: it may be an earlier recording, or the one that is being played.
     ///
     /// # Errors
-    /// If it cannot be created, or its format has no such audio.
+    /// If it is there already or cannot be created, or if its format has no such audio.
     pub fn create(
         path: impl Into<PathBuf>,
         channels: u16,
@@ -190,7 +193,16 @@ impl Writer {
 
 fn encoder(path: &Path, layout: Layout, encoding: Encoding) -> Result<Box<dyn Encoder>, String> {
     let is_flac = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("flac"));
-    let create = || File::create(path).map_err(|error| cannot_write(&error));
+    let create = || {
+        let created = match File::create_new(path) {
+            // A device or a pipe.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !path.is_file() => {
+                File::options().write(true).open(path)
+            }
+            created => created,
+        };
+        created.map_err(|error| cannot_write(&error))
+    };
     Ok(if is_flac {
         Box::new(flac::FlacWriter::create(create, layout, encoding)?)
     } else {

@@ -6,7 +6,7 @@ use crate::wanted::Format;
 
 /// Hardware that is there, or what stands for it.
 pub(crate) trait Hardware {
-    /// What it is: channels as wanted, the rest as it has them.
+    /// Its format: channels as wanted, the rest as it has them.
     fn format(&self) -> Format;
 
     /// Begins.

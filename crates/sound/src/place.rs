@@ -59,7 +59,7 @@ pub struct PlaceError {
     why: &'static str,
 }
 
-/// What can be played to, as an error lists it.
+/// The places that take sound, as an error lists it.
 const SINKS: &str =
     "`jack`, `jack:PORTS`, `alsa`, `alsa:DEVICE`, a path that ends in `.wav` or `.flac`, or `none`";
 

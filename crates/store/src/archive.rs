@@ -206,6 +206,9 @@ fn with_paths(mut run: StoredRun, changed: impl Fn(&Path) -> PathBuf) -> StoredR
     run
 }
 
+/// The reason why a file is not an archive. If it is not a tar file either, the library's reason quotes its bytes.
 fn no_archive(why: impl ToString) -> StoreError {
-    StoreError::NoArchive { why: why.to_string() }
+    let why = why.to_string();
+    let quotes = why.contains(|c: char| c.is_control() || c == '\u{fffd}');
+    StoreError::NoArchive { why: if quotes { "it is not a tar file".to_owned() } else { why } }
 }

@@ -68,7 +68,7 @@ pub(crate) enum ToClient {
     Heard,
     #[serde(skip)]
     Time(TimeReply),
-    /// What the server's end of the line has counted; follows each [`Time`](Self::Time).
+    /// The counts of the server's end of the line; follows each [`Time`](Self::Time).
     Counters(LineCounters),
     Tell {
         what: serde_json::Value,

@@ -128,7 +128,7 @@ impl Order {
         self.release(false, emit);
     }
 
-    /// Of this many parts those that have had no turn are missing: the first and the last ones.
+    /// Counts those of this many parts as missing that have had no turn: the first and the last ones.
     fn count_missing(&mut self, sent: u64) {
         self.counters.missing += sent.saturating_sub(self.counters.turns());
     }
@@ -220,7 +220,7 @@ impl Recording {
     }
 
     /// When all has been sent, puts in order what is there, once that is everything or a transport that is not `reliable` has
-    /// been quiet for some time: then the sender learns what became of all packets before it leaves.
+    /// been quiet for some time: then the sender learns the outcome of all packets before it leaves.
     pub(super) fn settle(&mut self, sender: &Sending, now: Time, reliable: bool) {
         let Some(sent) = sender.blocks else { return };
         if !core::mem::replace(&mut self.is_all_sent, true) {

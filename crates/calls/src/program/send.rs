@@ -135,6 +135,15 @@ impl SendOptions {
             protection: self.protection,
             packing: self.packing,
         };
+        let half = f64::from(sample_rate) / 2.0;
+        if let Place::Tone { hertz } = &self.from
+            && let Some(high) = hertz.iter().find(|hertz| **hertz >= half)
+        {
+            return Err(format!(
+                "there is no tone of {high} Hz at the network's {sample_rate} samples per second; expected less than {half} \
+                 Hz, or a higher `--rate`"
+            ));
+        }
         stream.check().map_err(|error| match error {
             StreamError::BlockFrames(frames) => format!(
                 "a block of {} frames at the device's {} Hz becomes {frames} frames at {sample_rate} Hz on \
@@ -160,10 +169,20 @@ impl SendOptions {
         }
     }
 
+    /// Channels of what comes back: as many as are sent, of which a file has its own number. A device has its own too.
+    fn returned_channels(&self, to: &Place) -> u16 {
+        match (&self.from, to) {
+            (Place::File(path) | Place::Loop(path), Place::File(_)) => {
+                Reader::open(path).map_or(self.channels, |file| file.channels())
+            }
+            _ => self.channels,
+        }
+    }
+
     pub(super) fn wanted(&self) -> Wanted {
         Wanted {
             capture: Some((self.from.clone(), self.channels)),
-            playback: self.to.clone().map(|to| (to, self.channels)),
+            playback: self.to.clone().map(|to| (to.clone(), self.returned_channels(&to))),
             sample_rate: None,
             block_frames: Some(self.block_frames),
             server: self.jack_server.clone(),

@@ -108,7 +108,11 @@ fn pair(global: &Global, name: Option<&str>, state: &Path) -> Result<u8, Failure
         "Within {} minutes, run this on the controller:\n\n    trunkline agent enrol {at} {code}\n",
         Pairing::VALID.as_mins()
     ));
-    output::note("The code is valid for one controller. Any other address of this host works too.");
+    let others = match address {
+        Some(address) if !address.ip().is_unspecified() => "",
+        _ => " Any other address of this host works too.",
+    };
+    output::note(format_args!("The code is valid for one controller.{others}"));
     Ok(output::DONE)
 }
 

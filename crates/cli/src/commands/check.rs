@@ -5,6 +5,7 @@ use std::path::Path;
 use trunkline_core::Duration;
 use trunkline_experiment::{Experiment, Point};
 use trunkline_live::LiveOptions;
+use trunkline_metrics::FlowMeta;
 use trunkline_runner::{Hear, Request, RunnerError};
 use trunkline_store::Backend;
 
@@ -70,18 +71,33 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     for axis in &experiment.axes {
         output::print(format_args!("  sweeps {} over {}", axis.key, axis.values.join(", ")));
     }
-    if let Some(point) = experiment.points.first() {
-        for flow in &point.scenario.flows {
-            output::print(format_args!(
-                "  flow {}: {} x {} over {}",
-                flow.meta.name,
-                count(u64::from(flow.meta.members), "member"),
-                count(u64::from(flow.meta.channels), "channel"),
-                flow.meta.transport,
-            ));
-        }
+    for index in 0..experiment.points.first().map_or(0, |point| point.scenario.flows.len()) {
+        output::print(format_args!("  {}", flow_line(&experiment, index)));
     }
     Ok(output::DONE)
+}
+
+/// A flow at all points of the sweep: `flow call: 1 to 4 members x 1 channel over rtp or udp`.
+fn flow_line(experiment: &Experiment, index: usize) -> String {
+    let metas = || experiment.points.iter().filter_map(|point| Some(&point.scenario.flows.get(index)?.meta));
+    let range = |of: fn(&FlowMeta) -> u64, noun: &str| {
+        let (least, most) =
+            metas().map(of).fold((u64::MAX, 0), |(least, most), n| (least.min(n), most.max(n)));
+        if least < most { format!("{least} to {}", count(most, noun)) } else { count(most, noun) }
+    };
+    let mut transports: Vec<&str> = Vec::new();
+    for meta in metas() {
+        if !transports.contains(&meta.transport.as_str()) {
+            transports.push(&meta.transport);
+        }
+    }
+    format!(
+        "flow {}: {} x {} over {}",
+        metas().next().map_or("", |meta| meta.name.as_str()),
+        range(|meta| meta.members.into(), "member"),
+        range(|meta| meta.channels.into(), "channel"),
+        transports.join(" or "),
+    )
 }
 
 /// What is said of a file without flows.

@@ -89,7 +89,7 @@ fn resume(
     let experiment = trunkline_runner::stored(&store, &stored, &file.display().to_string(), &beside);
     let experiment = experiment.map_err(|problems| Failure::invalid(&problems))?;
     let wire = wire_means(stored.info.backend)?;
-    hear.check(&experiment).map_err(Failure::input)?;
+    hear.check(&experiment, file).map_err(Failure::input)?;
     let fleet = fleet(&experiment, stored.info.backend)?;
     let program = std::env::current_exe().ok();
     let means =

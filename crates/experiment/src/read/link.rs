@@ -78,13 +78,26 @@ impl Reader<'_> {
         } else {
             self.stations(table, &entry.node.span, &place, between.as_deref()?, hosts, keys)?
         };
-        Some(Link {
-            name: entry.key.to_string(),
-            medium,
-            between: between?,
-            shared: values?,
-            directions: directions.into_iter().collect::<Option<_>>()?,
-        })
+        let directions: Vec<Direction> = directions.into_iter().collect::<Option<_>>()?;
+        self.check_needs(table, kind.needs, &directions);
+        Some(Link { name: entry.key.to_string(), medium, between: between?, shared: values?, directions })
+    }
+
+    /// Refuses a key that does nothing, because no direction has the one that it needs.
+    fn check_needs(&mut self, link: &Table, needs: &[(&str, &str)], directions: &[Direction]) {
+        let own = |name: &str| link.node(name).and_then(Node::table);
+        let stations =
+            own("station").into_iter().flat_map(|all| &all.0).filter_map(|entry| entry.node.table());
+        let tables: Vec<&Table> =
+            [Some(link), own("forward"), own("backward")].into_iter().flatten().chain(stations).collect();
+        for (key, needed) in needs {
+            let is_absent = |direction: &Direction| *direction.values.value(needed) == Value::Absent;
+            if let Some(node) = tables.iter().find_map(|table| table.node(key))
+                && directions.iter().all(is_absent)
+            {
+                self.remark(&node.span, format!("`{key}` needs `{needed}`; without it, it has no effect"));
+            }
+        }
     }
 
     /// What holds at each station.

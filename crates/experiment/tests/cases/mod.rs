@@ -34,6 +34,12 @@ path = ["other"]"#,
         &[r#"x.toml:25:9: the path is at `a` here, and `other` joins `c` and `b`"#],
     ),
     (
+        r#"between = ["a", "b"]"#,
+        r#"between = ["a", "b"]
+peak-rate = "1 Mbit/s""#,
+        &[r#"x.toml:11:13: `peak-rate` needs `committed-rate`; without it, it has no effect"#],
+    ),
+    (
         r#"name = "good""#,
         r#"# no name"#,
         &[r#"x.toml:1:1: the key `name` is missing before the first table; expected a text"#],

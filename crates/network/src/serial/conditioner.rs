@@ -64,6 +64,15 @@ pub(crate) const POLICING: Parameter = Parameter {
     doc: "Treatment of packets that exceed the committed rate.",
 };
 
+/// Those that do nothing without another.
+pub(crate) const NEEDS: &[(&str, &str)] = &[
+    (SHAPE_BURST.name, SHAPE_RATE.name),
+    (COMMITTED_BURST.name, COMMITTED_RATE.name),
+    (POLICING.name, COMMITTED_RATE.name),
+    (PEAK_RATE.name, COMMITTED_RATE.name),
+    (PEAK_BURST.name, PEAK_RATE.name),
+];
+
 /// The shaper of these values.
 pub(crate) fn shaper(values: &Values) -> Option<TokenBucket> {
     bucket(values, SHAPE_RATE.name, SHAPE_BURST.name)

@@ -78,11 +78,15 @@ impl Hear {
         &NOTHING
     }
 
-    /// Finds what would stop it before anything is measured.
+    /// Finds what would stop it before anything is measured. The experiment's files are beside this one.
     ///
     /// # Errors
     /// Says what the experiment has instead.
-    pub fn check(&self, experiment: &Experiment) -> Result<(), HearError> {
+    pub fn check(&self, experiment: &Experiment, beside: &Path) -> Result<(), HearError> {
+        let folder = beside.parent().unwrap_or(Path::new(""));
+        let played =
+            experiment.files.by_path().keys().filter_map(|path| folder.join(path).canonicalize().ok());
+        let played: Vec<PathBuf> = played.collect();
         for (place, sound) in self.sounds.iter().enumerate() {
             sound.check(experiment)?;
             let Some(file) = &sound.file else { continue };
@@ -92,6 +96,9 @@ impl Hear {
             let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
             if folder.is_some_and(|folder| !folder.is_dir()) {
                 return Err(HearError::NoFolder(file.clone()));
+            }
+            if file.canonicalize().is_ok_and(|file| played.contains(&file)) {
+                return Err(HearError::IsPlayed(file.clone()));
             }
         }
         Ok(())

@@ -152,7 +152,8 @@ fn what_cannot_be_heard_is_told_with_what_can() {
     let known = experiment(&flows.concat());
     let told = |text: &str, experiment: &Experiment| {
         let sounds = text.split(' ').map(|text| text.parse::<Sound>()).collect::<Result<_, _>>();
-        let checked = sounds.and_then(|sounds| Hear { sounds, conceal: None }.check(experiment));
+        let checked =
+            sounds.and_then(|sounds| Hear { sounds, conceal: None }.check(experiment, Path::new("x.toml")));
         checked.map_err(|error| error.to_string())
     };
     for good in ["flow.voice.1", "flow.voice.3.2", "flow.voice.3.1=a.wav flow.voice.3.2=b.wav"] {

@@ -130,14 +130,7 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::NoSuchRun { .. } => ApiError::not_found(error),
             StoreError::Complete { .. } | StoreError::InUse { .. } => ApiError::conflict(error),
-            // Of what is no archive at all, the reason quotes its bytes.
-            StoreError::NoArchive { .. } => ApiError::input(match error.to_string() {
-                text if text.contains(|c: char| c.is_control() || c == '\u{fffd}') => {
-                    "not an archive of a run: it is not a tar file; `trunkline runs export RUN` writes one"
-                        .to_owned()
-                }
-                text => text,
-            }),
+            StoreError::NoArchive { .. } => ApiError::input(error),
             error => ApiError::environment(error),
         }
     }

@@ -10,7 +10,7 @@ use crate::device::Layer;
 pub(super) const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
-/// Of UDP and UDP-Lite.
+/// Header of UDP and UDP-Lite.
 const UDP_HEADER: usize = 8;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xDD];
