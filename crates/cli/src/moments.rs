@@ -55,6 +55,6 @@ mod tests {
         assert_eq!(parse("2026-11-22T09:30:00Z"), Ok(now));
         assert!(parse("2026-11-22").is_ok());
         assert_eq!(parse_at(now, "2 hours").unwrap().to_string(), "2026-11-22T07:30:00Z");
-        assert!(parse("yesterday").unwrap_err().contains("how long ago"));
+        assert!(parse("yesterday").unwrap_err().contains("an age (`30 days`)"));
     }
 }

@@ -134,7 +134,7 @@ fn a_limit_can_hold_and_can_break() {
         ("underflows\" = \"< 0\"", "`< 0` can never hold"),
     ] {
         let error = parse("\"b\"", &format!("[limits]\n\"flow.voice.{limit}")).unwrap_err();
-        assert!(error.contains(problem) && error.starts_with("x.toml:29:"), "{limit}: {error}");
+        assert!(error.contains(problem) && error.starts_with("x.toml:30:"), "{limit}: {error}");
     }
     for limit in [
         "mos\" = \">= 4.5\"",

@@ -5,6 +5,17 @@ use super::{Definition, FigureKind, Grain, define, figure};
 use crate::quality::QualitySummary;
 use crate::summary::FlowSummary;
 
+/// The figures that the E-model gives.
+const OF_E_MODEL: [&FigureKind; 2] = [super::flow("r"), super::flow("mos")];
+
+impl FlowSummary {
+    /// True if this figure is extrapolated beyond the range in which the E-model holds.
+    pub fn is_outside_model(&self, figure: &FigureKind) -> bool {
+        let is_outside = |quality: &QualitySummary| !quality.outside_model().is_empty();
+        OF_E_MODEL.contains(&figure) && self.quality.as_ref().is_some_and(is_outside)
+    }
+}
+
 pub(super) const MOS: Definition = define(
     "mos",
     "MOS (estimated)",

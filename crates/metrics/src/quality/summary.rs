@@ -7,8 +7,6 @@ use super::codec::{CODECS, Codec};
 use super::emodel::EModel;
 use super::losses::Losses;
 use super::opinion::mos;
-use crate::figures::{self, FigureKind};
-use crate::summary::FlowSummary;
 
 /// What a recorder needs to know of a flow to judge what its listeners hear.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,17 +53,6 @@ const MOST_LOST: f64 = 0.2;
 const BURSTIEST: f64 = 8.0;
 const FEW: f64 = 0.02;
 const BURSTIEST_OF_MANY: f64 = 2.0;
-
-/// The figures that the E-model gives.
-const OF_E_MODEL: [&FigureKind; 2] = [figures::flow("r"), figures::flow("mos")];
-
-impl FlowSummary {
-    /// True if this figure is extrapolated beyond the range in which the E-model holds.
-    pub fn is_outside_model(&self, figure: &FigureKind) -> bool {
-        let is_outside = |quality: &QualitySummary| !quality.outside_model().is_empty();
-        OF_E_MODEL.contains(&figure) && self.quality.as_ref().is_some_and(is_outside)
-    }
-}
 
 impl QualitySummary {
     /// Inputs outside the range in which the E-model holds, each in a few words: then R and MOS are extrapolated. Empty if

@@ -79,7 +79,9 @@ impl Capture {
 
 /// What tshark prints of these fields, a line per packet, with the protocol that IPv4 names; `None` without tshark.
 fn lines(capture: &Capture, protocol: u8, preference: &str, fields: &[&str]) -> Option<Vec<String>> {
-    let mut arguments = vec!["-o", preference, "-T", "fields", "-E", "separator=|"];
+    // What is within UDP is data: by chance its first bytes look like one of the protocols at which tshark guesses.
+    let mut arguments =
+        vec!["-o", preference, "-d", "udp.port==6511,data", "-T", "fields", "-E", "separator=|"];
     arguments.extend(fields.iter().flat_map(|field| ["-e", field]));
     let packets = capture.packets.iter().map(|(at, from, bytes)| (*at, *from, &bytes[..]));
     let text = tshark(protocol, packets, &arguments)?;
