@@ -157,10 +157,11 @@ trait Encoder: Send {
 }
 
 impl Writer {
-    /// Creates a file. One that is there is left alone: it may be an earlier recording, or the one that is being played.
+    /// Creates a file. One that is there is left alone unless it is empty: it may be an earlier recording, or the one that is being
+    /// played.
     ///
     /// # Errors
-    /// If it is there already or cannot be created, or if its format has no such audio.
+    /// If there is one with content or it cannot be created, or if its format has no such audio.
     pub fn create(
         path: impl Into<PathBuf>,
         channels: u16,
@@ -191,12 +192,16 @@ impl Writer {
     }
 }
 
+fn has_content(path: &Path) -> bool {
+    path.metadata().is_ok_and(|about| about.is_file() && about.len() > 0)
+}
+
 fn encoder(path: &Path, layout: Layout, encoding: Encoding) -> Result<Box<dyn Encoder>, String> {
     let is_flac = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("flac"));
     let create = || {
         let created = match File::create_new(path) {
-            // A device or a pipe.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !path.is_file() => {
+            // A device, a pipe, or a name that was reserved.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !has_content(path) => {
                 File::options().write(true).open(path)
             }
             created => created,

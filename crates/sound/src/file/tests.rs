@@ -30,6 +30,11 @@ fn read_all(path: &Path) -> Result<(u16, u32, Vec<f32>), SoundError> {
 }
 
 fn write(path: &Path, channels: u16, rate: u32, encoding: Encoding, samples: &[f32]) {
+    if path.is_file() {
+        // One with content is left alone.
+        assert!(Writer::create(path, channels, rate, encoding).is_err());
+        fs::write(path, []).unwrap();
+    }
     let mut writer = Writer::create(path, channels, rate, encoding).unwrap();
     for piece in samples.chunks(usize::from(channels) * 1000) {
         writer.write(piece).unwrap();

@@ -124,9 +124,9 @@ fn a_recording_is_whole_if_all_is_there_that_was_sent() {
 #[test]
 fn what_is_missing_is_counted_when_all_was_sent_and_nothing_more_comes() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("take.wav"));
     let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
     for reliable in [false, true] {
+        let place = Place::File(folder.path().join(format!("reliable-{reliable}.wav")));
         let mut recording = Recording::create(&place, &stream(1, false)).unwrap();
         for sequence in [1, 2, 4, 5, 6, 7, 8] {
             recording.take(&Arrived { at: at(1_000), ..part(sequence, 0, 1) }, &block(sequence));
