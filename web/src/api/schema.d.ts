@@ -1955,6 +1955,8 @@ export interface components {
              * @description The figure's mean, in base units.
              */
             mean: number | null;
+            /** @description Whether R or MOS is extrapolated, because an input is outside the E-model's range. */
+            outside_e_model: boolean;
             /**
              * Format: double
              * @description Its standard deviation.
@@ -2280,7 +2282,10 @@ export interface components {
              * @description Number of members.
              */
             members: number;
-            /** @description Parameters outside the E-model's range, in a few words each; `r` and `mos` are extrapolated unless empty. */
+            /**
+             * @description Parameters outside the E-model's range in the first repetition that has any, each in a few words: then `r` and
+             *     `mos` are extrapolated.
+             */
             outside_e_model: string[];
             /** @description Whether percentiles are exact; otherwise they are within 0.1 %. */
             percentiles_exact: boolean;
