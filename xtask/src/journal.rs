@@ -75,9 +75,9 @@ impl Journal {
     }
 
     /// Adds a step of the suite that is skipped.
-    pub(crate) fn skip_step(&self, why: &str) -> Result<(), String> {
+    pub(crate) fn skip_step(&self, why: &str, reason: &str) -> Result<(), String> {
         let file = std::fs::File::options().append(true).create(true).open(&self.path);
-        let line = format!("skip\tcargo-xtask a step\t{why}\tcan be installed\n");
+        let line = format!("skip\tcargo-xtask a step\t{why}\t{reason}\n");
         file.and_then(|mut file| file.write_all(line.as_bytes()))
             .map_err(|e| format!("{}: {e}", self.path.display()))
     }

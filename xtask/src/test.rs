@@ -103,7 +103,9 @@ fn macos() -> Result<(), String> {
     let libraries = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
     let libraries = libraries.map_err(|e| format!("rustc does not start: {e}"))?;
     if !Path::new(String::from_utf8_lossy(&libraries.stdout).trim()).exists() {
-        return skip("the build for macOS is not checked: `rustup target add aarch64-apple-darwin`");
+        let why = "the build for macOS is not checked: `rustup target add aarch64-apple-darwin`";
+        anstream::println!("\n==> skipped: {why}");
+        return Journal::of_last_suite().skip_step(why, "rustup's server may be out of reach");
     }
     let mut check = cargo();
     check.args(["check", "--package", "trunkline", "--locked", "--target", TARGET]);
@@ -123,7 +125,7 @@ pub(crate) fn skip(why: &str) -> Result<(), String> {
         return Err(why.to_owned());
     }
     anstream::println!("\n==> skipped: {why}");
-    Journal::of_last_suite().skip_step(why)
+    Journal::of_last_suite().skip_step(why, "can be installed")
 }
 
 /// The README's first command, for real, in a store of its own; with the program that the tests have built, since a second
