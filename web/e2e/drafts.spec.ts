@@ -126,6 +126,15 @@ test('what was meant is written by a click, and a duplicate stands beside what i
   await page.goto(at('/edit'));
   await page.getByRole('button', { name: 'Write udp' }).click();
   await expect(page.getByText('No problems')).toBeVisible();
+  await page.getByRole('tab', { name: 'Text' }).click();
+  await page.locator('.cm-line', { hasText: 'flow.voice.loss' }).click();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('Shift+End');
+  await page.keyboard.type('"flow.vocie.loss" = "< 1 %"');
+  await page.getByRole('button', { name: 'Write voice' }).click();
+  await expect(page.locator('.cm-line', { hasText: '"flow.voice.loss" = "< 1 %"' })).toBeVisible();
+  await expect(page.getByText('No problems')).toBeVisible();
+  await page.getByRole('tab', { name: 'Properties' }).click();
   await page.locator('.svelte-flow__edge-label', { hasText: 'voice' }).first().click();
   await page.getByRole('button', { name: 'Duplicate' }).click();
   await expect(page.locator('.svelte-flow__edge-label', { hasText: 'voice-2' })).toBeVisible();

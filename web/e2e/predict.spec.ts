@@ -54,8 +54,34 @@ test('a slider changes a number, the figures follow, and it is one step back', a
   await expect(label(page, 'voice')).toContainText('✓');
 });
 
+test('a slider goes on writing its own property when another is selected meanwhile', async ({ page }) => {
+  await draft(page, experiment('left', { seconds: 1 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, ''));
+  await page.goto(at('/edit'));
+  await page.locator('.svelte-flow__edge-label', { hasText: 'trunk' }).click();
+  const delay = page.getByLabel('delay', { exact: true }).first();
+  await delay.focus();
+  let answer = () => {};
+  const asked = new Promise<void>((resolve) => (answer = resolve));
+  await page.route('**/api/v1/edit', async (route) => {
+    await asked;
+    await route.continue();
+  });
+  const slider = page.getByLabel('delay, slider');
+  await slider.fill('0.2');
+  await slider.fill('0.5');
+  await page.locator('.svelte-flow__edge-label', { hasText: 'voice' }).click();
+  await expect(page.getByLabel('Properties of')).toHaveValue('flow/voice');
+  answer();
+  await page.getByLabel('Properties of').selectOption('link/trunk');
+  await expect(delay).toHaveValue('163 ms');
+  // What is edited then is no drag.
+  await delay.fill('9 ms');
+  await delay.press('Enter');
+  await expect(page.getByRole('button', { name: /^Undo: delay/ })).toBeVisible();
+});
+
 test('an edit ends the simulation before it, and what is typed last is what is shown', async ({ page }) => {
-  await draft(page, experiment('typed', { seconds: 1 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, ''));
+  await draft(page, experiment('typed', { seconds: 3_000 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, ''));
   await page.goto(at('/edit'));
   await expect(bar(page).locator('.took')).toBeVisible();
   let asked = 0;
@@ -65,13 +91,18 @@ test('an edit ends the simulation before it, and what is typed last is what is s
   await page.getByRole('tab', { name: 'Text' }).click();
   await page.locator('.cm-line', { hasText: 'delay = "51.5 ms"' }).click();
   await page.keyboard.press('End');
+  for (let left = 0; left < ' ms"'.length; left++) await page.keyboard.press('ArrowLeft');
+  // The same delay every time, in another text.
+  await page.keyboard.type('0000', { delay: 100 });
+  await page.keyboard.press('End');
   await page.keyboard.press('Shift+Home');
   const from = Date.now();
   // By way of texts that mean something else, or nothing.
   await page.keyboard.type('delay = "951 ms"', { delay: 70 });
-  await expect(label(page, 'voice')).toContainText(/^✗9[5-9]\d ms/);
+  await expect(label(page, 'voice')).toContainText(/^9[5-9]\d ms/);
   console.log(`predicted ${Date.now() - from} ms after the first of 16 keys; ${asked} asked, ${ended} ended by the next edit`);
-  expect(asked).toBeGreaterThan(1);
+  // None of these simulations reaches its end before the next key.
+  expect(ended).toBeGreaterThan(0);
 });
 
 test('nothing is simulated beside a measurement in real time, and it is said', async ({ page, request }) => {

@@ -4,7 +4,7 @@ import { beside, border, curve, spread } from '../src/editor/canvas/geometry';
 import { graph } from '../src/editor/canvas/graph';
 import { rangeOf } from '../src/editor/form/units';
 import { History } from '../src/editor/history';
-import { arranged, itemOf, messageAt, placeProblems, sweptBy, typed } from '../src/editor/items';
+import { arranged, isName, itemOf, mended, messageAt, placeProblems, sweptBy, typed } from '../src/editor/items';
 import { lineOf, offsetOf, pathAt, places } from '../src/editor/locate';
 import { axisText, axisValue, chosen, limitable, listed, sweepable, unlisted } from '../src/editor/sweeps';
 import { difference } from '../src/editor/text/difference';
@@ -166,6 +166,14 @@ describe('the drawing', () => {
     expect(nodes.map((node) => node.id)).toEqual(['host:a', 'host:b', 'host:c', 'medium:ring']);
   });
 
+  test('a shared medium says what lines say: losses, jitter, and what is swept', () => {
+    const links = DRAWING.links.map((link) => (link.name === 'ring' ? { ...link, label: '100 Mbit/s', keys: { ...link.keys, loss: '2 %' } } : link));
+    const swept = graph({ ...DRAWING, links, sweep: [{ key: 'link.ring.rate', values: ['1 Mbit/s'] }] }, undefined, []);
+    const ring = swept.nodes.find((node) => node.id === 'medium:ring');
+    expect(ring?.data).toMatchObject({ label: '100 Mbit/s · loss 2 %', swept: ['ring.rate: 1 Mbit/s'], problems: 0 });
+    expect(ring?.ariaLabel).toBe('fddi ring of a, b, c; 100 Mbit/s · loss 2 %, swept ring.rate: 1 Mbit/s');
+  });
+
   test('leaves out what leads nowhere', () => {
     expect(edges.some((edge) => edge.id.startsWith('link:broken'))).toBe(false);
     expect(edges.filter((edge) => edge.id.startsWith('flow:many')).map((edge) => edge.target)).toEqual(['host:b', 'host:c']);
@@ -223,6 +231,8 @@ describe('forms', () => {
   test.each([
     ['1.5Mbps', 'rate', undefined, '1.5 Mbit/s'],
     ['64 kb/s', 'rate', undefined, '64 kbit/s'],
+    ['10 MB/s', 'rate', undefined, '10 MB/s'],
+    ['10 MBps', 'rate', undefined, '10 MBps'],
     ['2 mbit/s', 'rate', undefined, '2 Mbit/s'],
     ['20', 'rate', undefined, '20'],
     ['20', 'rate', '2 Mbit/s', '20 Mbit/s'],
@@ -264,6 +274,30 @@ describe('forms', () => {
     expect(messageAt(all, ['link', 'trunk', 'queue'], false)).toBeUndefined();
     expect(messageAt(all, ['link', 'trunk', 'queue'], true)).toBe('too small');
     expect(messageAt(all, ['link', 'trunk', 'rate'], true)).toBeUndefined();
+  });
+
+  test.each([
+    ['"flow.vocie.loss" = "< 1 %"', 'there is no flow `vocie`; did you mean `voice`?', '"flow.voice.loss" = "< 1 %"'],
+    ['"flow.voice.latency.p9" = "< 1 s"', 'a flow has no figure `latency.p9`; did you mean `latency.p99`?', '"flow.voice.latency.p99" = "< 1 s"'],
+    ['"bundle.trunk.upd.loss" = "< 1 %"', 'the bundle `trunk` has no transport `upd`; did you mean `udp`?', '"bundle.trunk.udp.loss" = "< 1 %"'],
+    ['"flow.vocie.count, flow.a.count" = [1]', 'there is no key `flow.vocie.count`; did you mean `flow.voice`?', '"flow.voice.count, flow.a.count" = [1]'],
+    ['"flow.voice.cont" = [1]', 'there is no key `flow.voice.cont`; did you mean `flow.voice.count`?', '"flow.voice.count" = [1]'],
+    ['tcpp = "16 KiB"', 'unknown key `tcpp` in the transport `tcp`; did you mean `tcp-x`?', 'tcp-x = "16 KiB"'],
+    ["'upd'", 'there is no transport `upd`; did you mean `udp`?', "'udp'"],
+    // Which one is meant is not certain, or nothing of the message stands there.
+    ['"flow.flow.loss" = "< 1 %"', 'there is no flow `flow`; did you mean `flows`?', undefined],
+    ['"a-vocie" = 1', 'there is no flow `vocie`; did you mean `voice`?', undefined],
+    ['"vocie" = 1', 'there is no flow `vocie`; known: `voice`', undefined],
+  ])('in %s the suggestion replaces the wrong word only', (line, message, expected) => {
+    const text = `# 𝄞\n${line}`;
+    const key = line.split(' = ')[0] ?? '';
+    const found = mended(text, { message, line: 2, column: 1, end_line: 2, end_column: key.length + 1 });
+    expect(found && text.slice(0, found.from) + found.text + text.slice(found.to)).toBe(expected && `# 𝄞\n${expected}`);
+  });
+
+  test('names are what the file takes', () => {
+    expect(['Voice', 'a-1', 'B_2'].every(isName)).toBe(true);
+    expect(['', 'a b', 'é', 'a.b'].some(isName)).toBe(false);
   });
 
   test('keys of a sweep or a limit lead to their flow', () => {

@@ -1,8 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { FormKey, Prediction } from '../src/api/types';
 import { dialOf, turned } from '../src/editor/form/dial';
 import { linkLabel } from '../src/editor/canvas/graph';
 import { ofFlow, ofLink } from '../src/editor/prediction';
+import { Predictor } from '../src/editor/predictor.svelte';
 
 const key = (part: Partial<FormKey>) => ({ name: 'x', doc: '', shape: 'text', ...part }) as FormKey;
 
@@ -62,10 +63,38 @@ describe('a prediction', () => {
     expect(ofFlow(found('holds', 0), 'bulk', true)).toBeUndefined();
   });
 
+  test('of a flow leaves out the limits of a bundle with its name', () => {
+    const prediction = found('broken', 0.02);
+    prediction.report.limits[0]!.key = 'bundle.voice.fairness';
+    expect(ofFlow(prediction, 'voice', false)?.fate).toBe('plain');
+  });
+
   test('of a link is of its busier direction, with the drops of both', () => {
     expect(ofLink(found('holds', 0), 'trunk')).toMatchObject({ text: '98 % used · 13 dropped', fate: 'bad' });
     expect(ofLink(found('holds', 0), 'trunk-2')).toMatchObject({ text: '50 % used', fate: 'plain' });
     expect(ofLink(found('holds', 0), 'none')).toBeUndefined();
+  });
+});
+
+describe('the predictor', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  test('what somebody waits for is not ended by the short one that was due', async () => {
+    vi.useFakeTimers();
+    vi.stubGlobal('localStorage', { getItem: () => null });
+    const asked: { budget_ms?: number }[] = [];
+    vi.stubGlobal('fetch', async (_: string, init: RequestInit) => {
+      asked.push(JSON.parse(String(init.body)) as { budget_ms?: number });
+      return new Response('{}');
+    });
+    const predictor = new Predictor();
+    predictor.follow('a');
+    void predictor.ask('a', true);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(asked.map(({ budget_ms }) => budget_ms)).toEqual([8_000]);
   });
 });
 

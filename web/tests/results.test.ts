@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { curve, shareAt, valueAt } from '../src/results/cdf';
-import { figuresOf, pointName, swept } from '../src/results/figures';
+import { figuresOf, isOfFlow, pointName, swept } from '../src/results/figures';
 import { isLogarithmic, sweptAxis } from '../src/results/sweep';
 import { settle, traceOf } from '../src/results/pick';
 import type { Report, Run } from '../src/results/types';
@@ -19,6 +19,17 @@ function block(t: number[], latency: number[], lost: number[], exact: boolean): 
   lost.forEach((value, i) => view.setFloat64(second + 4 + i * 8, value, true));
   return bytes;
 }
+
+test.each([
+  ['flow.voice.loss', true],
+  ['flow.voice.latency.p99', true],
+  ['flow.voice-2.loss', false],
+  ['flow.voice.sink.far.loss', false],
+  ['flow.voice.each.loss', false],
+  ['bundle.voice.loss', false],
+])('%s is a limit on all of the flow voice: %s', (key, isOf) => {
+  expect(isOfFlow(key, 'voice')).toBe(isOf);
+});
 
 describe('the latency block', () => {
   test.each([0, 1, 2, 3, 7])('%i points are read as they were written', (count) => {

@@ -87,6 +87,7 @@ export const api = {
   edit: (text: string, edits: Edit[], signal?: AbortSignal) => post<EditAnswer>('/edit', { text, edits }, signal),
   run: (text: string, backend: Backend, more: { file_name?: string; tags?: string[]; hear?: boolean } = {}) =>
     post<Started>('/runs', { text, backend, ...more }),
+  resume: (run: number) => post<Started>(`/runs/${run}/resume`),
 };
 
 async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {

@@ -1,5 +1,6 @@
 /** Files on this side: drafts that this browser keeps, opening, saving. */
 
+import { notify } from '../ui/live.svelte';
 import type { Kept } from './history';
 
 /** Every draft has a key of its own, so that two windows never write over each other's. */
@@ -58,39 +59,71 @@ export function drafts(): NamedDraft[] {
 }
 
 /** What was being edited when this browser was here last. */
-export function keptDraft(): Draft | undefined {
+export function keptDraft(): NamedDraft | undefined {
   return ownDraft() ?? drafts()[0];
 }
 
-/** The draft of this window; a window that is a copy of another one goes on with a copy. */
+/** The draft of this window, or else the newest, taken over. What another window edits is copied: this one has its own. */
 export async function claimDraft(): Promise<Draft | undefined> {
-  const own = stored();
   const kept = keptDraft();
-  if (own === undefined || !(await isOurs(own))) newDraft();
+  const id = stored() ?? kept?.id;
+  if (id !== undefined && (await isOurs(id))) own(id);
+  else newDraft();
   return kept;
 }
 
 /** From now on another draft is written; the one before is kept. */
 export function newDraft(): void {
   const id = `${Date.now().toString(36)}-${Math.floor(Math.random() * 1e9).toString(36)}`;
+  own(id);
+  void isOurs(id);
+}
+
+function own(id: string): void {
   try {
     sessionStorage.setItem(OWN, id);
   } catch {
     // Without storage nothing is kept at all.
   }
-  void isOurs(id);
 }
 
+/** Keeps the draft of this window. Where there is no room, the steps of undo and then the oldest drafts make some. */
 export function keepDraft(draft: Draft): void {
   const id = stored();
-  if (id === undefined) return;
-  const text = JSON.stringify({ ...draft, at: Date.now() });
-  try {
-    localStorage.setItem(PREFIX + id, text);
-    for (const { id } of drafts().slice(MOST_DRAFTS)) removeDraft(id);
-  } catch {
-    // Private browsing, or no room: the file can still be saved.
+  const kept = { ...draft, at: Date.now() };
+  const others = drafts().filter((other) => other.id !== id).reverse();
+  for (const old of others.splice(0, Math.max(0, others.length + 1 - MOST_DRAFTS))) removeDraft(old.id);
+  if (id === undefined || written(id, kept)) return tell(id === undefined ? UNKEPT : '');
+  const without = { ...kept, history: undefined };
+  if (written(id, without)) return tell('This browser has no room for steps of undo: after a reload, nothing can be undone.');
+  const removed: NamedDraft[] = [];
+  for (const old of others) {
+    removeDraft(old.id);
+    removed.push(old);
+    if (written(id, without)) return tell(`This browser had no room: the oldest ${removed.length === 1 ? 'draft is' : 'drafts are'} removed (${removed.map(({ name }) => name).join(', ')}).`);
   }
+  // Nothing is won by that.
+  for (const { id, ...old } of removed) written(id, old);
+  tell(UNKEPT);
+}
+
+const UNKEPT = 'This browser does not keep the draft: save the file before you leave.';
+
+function written(id: string, draft: Draft): boolean {
+  try {
+    localStorage.setItem(PREFIX + id, JSON.stringify(draft));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+let told = '';
+
+/** Says what is not kept, once. */
+function tell(text: string): void {
+  if (text !== '' && text !== told) notify(text, 'warn');
+  told = text;
 }
 
 /** Removes a draft, by default that of this window. */
@@ -111,7 +144,7 @@ export function stored(): string | undefined {
   }
 }
 
-function ownDraft(): Draft | undefined {
+function ownDraft(): NamedDraft | undefined {
   const id = stored();
   return id === undefined ? undefined : parsed(id);
 }

@@ -1,6 +1,6 @@
 /** What can be selected in a drawing, and what is known of it. */
 import type { Drawing, FormKey, FormSchema, FormSection, Json, Medium, Problem, SectionName, Tree } from '../api/types';
-import { pathAt, type Place } from './locate';
+import { offsetOf, pathAt, type Place } from './locate';
 
 /** A host, link, flow or bundle; nothing selected is the experiment. */
 export interface Item {
@@ -50,6 +50,31 @@ export function itemOf(path: readonly string[], drawing: Drawing | undefined): I
 export interface PlacedProblem extends Problem {
   path: string[];
 }
+
+/** The replacement that a message suggests: of its wrong word alone, and only where it is certain which one that is. */
+export function mended(text: string, { file, message, ...at }: Omit<Problem, 'point'>): { from: number; to: number; text: string } | undefined {
+  const [, said = '', meant] = /^(.*); did you mean `([^`]+)`/s.exec(message) ?? [];
+  if (file || meant === undefined) return undefined;
+  const from = offsetOf(text, at.line, at.column);
+  const old = text.slice(from, offsetOf(text, at.end_line, at.end_column));
+  // A key is corrected up to its first wrong part; the rest is kept.
+  const keptTo = (word: string) => (said.startsWith('there is no key') ? word.split('.').slice(0, meant.split('.').length).join('.') : word);
+  const words = [...said.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word);
+  for (const word of words.reverse()) {
+    const escaped = word.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+    const [first, second] = [...old.matchAll(new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`, 'g'))];
+    if (first && second) return undefined;
+    if (first) return { from: from + first.index, to: from + first.index + keptTo(word).length, text: meant };
+  }
+  return undefined;
+}
+
+/** Whether a host, link, flow or bundle can have this name. */
+export function isName(name: string): boolean {
+  return /^[A-Za-z0-9_-]+$/.test(name);
+}
+
+export const NAME_RULE = 'A name consists of ASCII letters, digits, - and _.';
 
 export function placeProblems(problems: readonly Problem[], text: string, known: Place[]): PlacedProblem[] {
   return problems.map((problem) => ({ ...problem, path: problem.file ? [] : pathAt(text, problem.line, problem.column, known) }));
@@ -130,7 +155,7 @@ export function typed(text: string, key: FormKey, before?: Json): Json {
 
 /** How people write units, with the words of the file. */
 const UNITS: readonly [RegExp, string][] = [
-  [/^(k|m|g)?(?:bps|b\/s|bits?\/s|bit\/s|bitps)$/i, 'bit/s'],
+  [/^[kKmMgG]?(?:bps|b\/s|[bB]its?\/s|bitps)$/, 'bit/s'],
   [/^(msecs?|millis|milliseconds?)$/i, 'ms'],
   [/^(usecs?|µs|microseconds?)$/i, 'us'],
   [/^(secs?|seconds?)$/i, 's'],

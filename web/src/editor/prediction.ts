@@ -1,6 +1,7 @@
 /** What a prediction says of a flow and of a link, in the few words that fit into the drawing. */
 
 import type { Prediction } from '../api/types';
+import { isOfFlow } from '../results/figures';
 import { show, type Estimate, type Quantity } from '../results/quantity';
 
 /** How something fares: by its limits if it has some. */
@@ -26,7 +27,7 @@ export function ofFlow({ report }: Prediction, name: string, isBulk: boolean): T
   const rate = isBulk ? figure('throughput_user', 'rate') : undefined;
   const texts = [rate, delay && `${delay}${isRound ? ' RTT' : ''}`, isBulk || (flow.figures['loss_and_late'] ?? flow.figures['loss'])?.mean === 0 ? undefined : lost, mos].filter((text) => text !== undefined);
   if (texts.length === 0) return undefined;
-  const limits = report.limits.filter((limit) => limit.key.split('.')[1] === name).map((limit) => ({ text: `${limit.key.split('.').slice(2).join('.')} ${limit.condition}`, outcome: limit.runs[0]?.outcome }));
+  const limits = report.limits.filter((limit) => isOfFlow(limit.key, name)).map((limit) => ({ text: `${limit.key.split('.').slice(2).join('.')} ${limit.condition}`, outcome: limit.runs[0]?.outcome }));
   const broken = limits.filter(({ outcome }) => outcome === 'broken');
   const held = limits.filter(({ outcome }) => outcome === 'holds');
   const fate = broken.length > 0 ? 'bad' : held.length > 0 ? 'good' : 'plain';

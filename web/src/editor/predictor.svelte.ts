@@ -38,6 +38,7 @@ export class Predictor {
 
   /** Predicts a text, for longer than usual if somebody waits for it. */
   async ask(text: string, isAwaited = false): Promise<void> {
+    clearTimeout(this.timer);
     this.asking?.abort();
     const asking = (this.asking = new AbortController());
     this.isAsking = true;

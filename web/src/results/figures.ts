@@ -41,6 +41,11 @@ export function choice(id: string, definition: FigureDefinition | undefined): Ch
   return { id, name, unit, quantity, definition: text, rank: rank ?? undefined };
 }
 
+/** Whether the key of a limit is of a flow as a whole: not of one of its sinks or its single flows, nor of a bundle. */
+export function isOfFlow(key: string, flow: string): boolean {
+  return key.startsWith(`flow.${flow}.`) && !/^(sink|each)\./.test(key.slice(`flow.${flow}.`.length));
+}
+
 /** What a run found at a point. */
 export function sideOf(point: ReportPoint, run: number): ReportSide | undefined {
   return point.runs.find((side) => side.run === run);

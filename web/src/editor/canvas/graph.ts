@@ -18,6 +18,8 @@ export interface HostData extends Record<string, unknown> {
 
 export interface MediumData extends Record<string, unknown> {
   link: DrawnLink;
+  label: string;
+  swept: string[];
   item: Item;
   problems: number;
 }
@@ -69,6 +71,10 @@ export function linkLabel(link: DrawnLink): string {
   return [link.label, ...told].filter((text) => text !== '').join(' · ');
 }
 
+function toldOf({ label, swept }: { label: string; swept: string[] }): string {
+  return [label, ...swept.map((text) => `swept ${text}`)].join(', ');
+}
+
 export const hostNode = (name: string) => `host:${name}`;
 export const mediumNode = (name: string) => `medium:${name}`;
 
@@ -103,7 +109,7 @@ export function graph(drawing: Drawing, selected: Item | undefined, problems: re
       const side = a < b ? 1 : -1;
       edges.push(linkEdge(`link:${link.name}`, hostNode(a), hostNode(b), { link, label: linkLabel(link), swept: sweptOf(drawing, item), item, bend: side * spread(next(a, b), BESIDE), branch: false, problems: count }, selected));
     } else {
-      nodes.push(mediumAt(link, known.flatMap((name) => hosts.get(name) ?? []), selected, count));
+      nodes.push(mediumAt(known.flatMap((name) => hosts.get(name) ?? []), selected, { link, label: linkLabel(link), swept: sweptOf(drawing, item), item, problems: count }));
       known.forEach((name, index) => {
         edges.push(linkEdge(`link:${link.name}:${index}`, hostNode(name), mediumNode(link.name), { link, label: '', swept: [], item, bend: 0, branch: true, problems: count }, selected));
       });
@@ -158,8 +164,8 @@ function hostAt(host: DrawnHost, selected: Item | undefined, problems: readonly 
   };
 }
 
-function mediumAt(link: DrawnLink, hosts: readonly DrawnHost[], selected: Item | undefined, problems: number): CanvasNode {
-  const item: Item = { section: 'link', name: link.name };
+function mediumAt(hosts: readonly DrawnHost[], selected: Item | undefined, data: MediumData): CanvasNode {
+  const { link } = data;
   const mean = (of: (host: DrawnHost) => number) => (hosts.length === 0 ? 0 : hosts.reduce((sum, host) => sum + of(host), 0) / hosts.length);
   // A little off the middle: there the hosts of a row would hide it.
   return {
@@ -168,9 +174,9 @@ function mediumAt(link: DrawnLink, hosts: readonly DrawnHost[], selected: Item |
     position: { x: mean((host) => host.x), y: mean((host) => host.y) + (hosts.length < 3 || flat(hosts) ? 110 : 0) },
     origin: [0.5, 0.5],
     draggable: false,
-    selected: same(selected, item),
-    ariaLabel: `${link.medium} ${link.name} of ${link.between.join(', ')}; ${link.label}`,
-    data: { link, item, problems },
+    selected: same(selected, data.item),
+    ariaLabel: `${link.medium} ${link.name} of ${link.between.join(', ')}; ${toldOf(data)}`,
+    data,
   };
 }
 
@@ -187,7 +193,7 @@ function linkEdge(id: string, source: string, target: string, data: LinkData, se
     target,
     selected: same(selected, data.item),
     focusable: !data.branch,
-    ariaLabel: `Link ${data.link.name} between ${data.link.between.join(' and ')}; ${[data.label, ...data.swept.map((text) => `swept ${text}`)].join(', ')}`,
+    ariaLabel: `Link ${data.link.name} between ${data.link.between.join(' and ')}; ${toldOf(data)}`,
     data,
   };
 }
