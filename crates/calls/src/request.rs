@@ -13,7 +13,7 @@ use crate::settings::Settings;
 pub struct Request {
     /// What the server does.
     pub role: Role,
-    /// The medium that carries the packets.
+    /// The transport of the packets.
     pub transport: TransportChoice,
     /// What they contain, for [`Role::Play`].
     #[serde(default)]

@@ -10,8 +10,8 @@
 //!  |<- opened(key, port, facts ...)     |   or refused(why)
 //!  | (greetings over the transport)  ->|
 //!  |<- heard                            |   packets with the key arrive: the session begins
-//!  | (the time?)                     ->|   at least every second
-//!  |<- (the time), counters             |
+//!  | time request                    ->|   at least every second
+//!  |<- time reply, counters             |
 //!  | tell(what)                      ->|   either way, at any time: what the programs at both ends have to say
 //!  | bye                             ->|
 //!  |<- ended(why)                       |   or the end of the connection, either way

@@ -39,7 +39,7 @@ pub enum ForeignError {
     Name {
         /// What was given.
         name: String,
-        /// Its problems.
+        /// Why it is none.
         reason: String,
     },
     /// A socket cannot be set up.

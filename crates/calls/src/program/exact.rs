@@ -64,6 +64,8 @@ struct Order {
     next: Option<i64>,
     highest: Option<i64>,
     counters: Counters,
+    /// Parts that were sent, once nothing more of them is expected.
+    sent: Option<u64>,
 }
 
 /// A block of which some channels have come.
@@ -88,6 +90,7 @@ impl Order {
             next: None,
             highest: None,
             counters: Counters::default(),
+            sent: None,
         }
     }
 
@@ -128,9 +131,13 @@ impl Order {
         self.release(false, emit);
     }
 
-    /// Counts those of this many parts as missing that have had no turn: the first and the last ones.
-    fn count_missing(&mut self, sent: u64) {
-        self.counters.missing += sent.saturating_sub(self.counters.turns());
+    /// The counts. Once nothing more is expected of the parts that were sent, those without a turn are missing too: the first
+    /// and the last ones.
+    fn counters(&self) -> Counters {
+        let mut counters = self.counters;
+        let without_turn = self.sent.map_or(0, |sent| sent.saturating_sub(counters.turns()));
+        counters.missing = counters.missing.saturating_add(without_turn);
+        counters
     }
 
     /// Emits what is in order, and what has been waited for long enough; at the end everything.
@@ -208,7 +215,7 @@ impl Recording {
 
     /// What became of the parts of blocks.
     pub(super) fn counters(&self) -> Counters {
-        self.order.counters
+        self.order.counters()
     }
 
     /// Takes a block, or a part of one; says whether it could be given to the disk.
@@ -232,7 +239,7 @@ impl Recording {
             self.release();
         }
         if is_quiet {
-            self.order.count_missing(sent);
+            self.order.sent = Some(sent);
         }
     }
 
@@ -261,9 +268,9 @@ impl Recording {
         let Some(writer) = self.to_writer.clone() else { return };
         self.release();
         if let Some(sent) = sender.blocks {
-            self.order.count_missing(sent);
+            self.order.sent = Some(sent);
         }
-        let wholeness = wholeness(self.order.counters, sender);
+        let wholeness = wholeness(self.order.counters(), sender);
         // The sender fills its last block with silence.
         let end = sender.frames.unwrap_or(self.frames);
         let mut beyond = self.frames.saturating_sub(end).saturating_mul(self.channels) as usize;

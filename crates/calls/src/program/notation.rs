@@ -27,7 +27,7 @@ const OPUS: u32 = 96_000;
 /// Of an adaptive buffer, if nothing else is said.
 const LEAST: Duration = Duration::from_millis(2);
 const MOST: Duration = Duration::from_millis(200);
-/// No playout buffer is deeper: with a block of a second it is as deep as one can be.
+/// Accepted with every block of up to a second, which counts towards the limit of the playout itself.
 const DEEPEST: Duration = Duration::from_secs(9);
 const LATE: f64 = 0.001;
 
@@ -116,7 +116,7 @@ impl FromStr for Playout {
 
     fn from_str(text: &str) -> Result<Playout, String> {
         let bounded = |depth: Duration| match depth > DEEPEST {
-            true => Err(format!("`{text}`: a playout buffer is at most {DEEPEST} deep; expected less")),
+            true => Err(format!("`{text}`: a playout buffer is at most {DEEPEST} deep")),
             false => Ok(depth),
         };
         let time = |text: &str| text.parse::<Duration>().map_err(|error| error.to_string()).and_then(bounded);
@@ -200,7 +200,7 @@ mod tests {
             "adaptive:5ms..20s",
         ] {
             let error = text.parse::<Playout>().unwrap_err();
-            assert!(error.contains("expected"), "{text}: {error}");
+            assert!(error.contains("expected") || error.contains("at most"), "{text}: {error}");
         }
     }
 }

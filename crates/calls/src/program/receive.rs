@@ -219,6 +219,8 @@ impl Receiver<'_> {
         let Some(stream) = session.request().stream else { return Ok(()) };
         let wakeup = Wakeup::new().map_err(ProgramError::system("cannot create a pipe"))?;
         let to = self.recordings.next(&self.options.to, &mut tell)?;
+        // It counts from the moment at which its file is there.
+        let recorded = self.recordings.begin(&to);
         let mut wanted = self.options.wanted(&stream, to.clone());
         let mut recording = None;
         if self.options.exact {
@@ -229,7 +231,6 @@ impl Receiver<'_> {
         let player = (self.options.player, self.options.mix);
         let mut desk = Desk::open(wanted, move |_| Ok(stream), player, Arc::new(wakeup))?;
         recording.into_iter().for_each(|recording| desk.record(recording));
-        let recorded = self.recordings.begin(&to);
         let is_stopped = || stop.is_stopped() || recorded.as_ref().is_some_and(|recorded| recorded.is_over());
         let ways = Ways::native(&stream, Aim::Play)?;
         let limits = Limits::NONE;

@@ -28,13 +28,15 @@ struct Handed {
     at: Time,
     /// Channels that have not come back.
     out: u16,
+    /// Parts that have not: a path may repeat one whose channels are fewer than those that are out.
+    parts: usize,
 }
 
 impl RoundTrips {
     /// Nothing was sent yet.
     pub(super) fn new() -> RoundTrips {
         RoundTrips {
-            blocks: vec![Handed { sequence: 0, at: Time::ZERO, out: 0 }; ON_THEIR_WAY],
+            blocks: vec![Handed { sequence: 0, at: Time::ZERO, out: 0, parts: 0 }; ON_THEIR_WAY],
             newest: None,
             delays: Delays::default(),
             sent: 0,
@@ -44,10 +46,10 @@ impl RoundTrips {
         }
     }
 
-    /// A block of so many channels is handed over, in so many parts.
+    /// Notes the sending of a block of these channels in these parts.
     pub(super) fn hand(&mut self, sequence: u32, (channels, parts): (u16, usize), at: Time) {
         self.sent += parts as u64;
-        self.blocks[sequence as usize % ON_THEIR_WAY] = Handed { sequence, at, out: channels };
+        self.blocks[sequence as usize % ON_THEIR_WAY] = Handed { sequence, at, out: channels, parts };
     }
 
     /// A part of a block has come back; its round trip, if it is the first copy of one that was on its way.
@@ -56,11 +58,12 @@ impl RoundTrips {
         if block.sequence != sequence {
             return None;
         }
-        let Some(out) = block.out.checked_sub(channels) else {
+        let left = block.out.checked_sub(channels).zip(block.parts.checked_sub(1));
+        let Some((out, parts)) = left else {
             self.duplicate += 1;
             return None;
         };
-        block.out = out;
+        (block.out, block.parts) = (out, parts);
         self.returned += 1;
         match self.newest {
             Some(newest) if (sequence.wrapping_sub(newest) as i32) < 0 => self.reordered += 1,
@@ -99,6 +102,15 @@ mod tests {
         assert_eq!((trips.returned, trips.out()), (3, 3));
         assert_eq!((trips.duplicate, trips.reordered), (1, 1));
         assert_eq!(trips.delays.count(), 3);
+    }
+
+    #[test]
+    fn a_part_that_a_path_repeats_is_no_other_part() {
+        let mut trips = RoundTrips::new();
+        trips.hand(1, (9, 2), ms(0));
+        let mut arrive = || trips.arrive(1, 1, ms(5)).is_some();
+        assert_eq!([arrive(), arrive(), arrive()], [true, true, false], "a block has two parts");
+        assert_eq!((trips.out(), trips.duplicate), (0, 1));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct SendOptions {
     pub protection: Protection,
     /// How blocks become packets.
     pub packing: Packing,
-    /// The medium that carries the packets.
+    /// The transport of the packets.
     pub transport: TransportChoice,
     /// Options of the sockets.
     pub settings: Settings,
