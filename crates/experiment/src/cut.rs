@@ -53,21 +53,6 @@ fn bucket(medium: &Values, packet: Bytes) -> Option<(&'static str, String)> {
     committed.or_else(|| has_peak.then(|| too_small("peak-burst")).flatten())
 }
 
-/// The limit at which cells of a packet find no room on an idle line: a buffer of fewer cells than it has, or the threshold from
-/// which tagged cells are discarded.
-fn cells(medium: &Values, packet: Bytes) -> (&'static str, String) {
-    let threshold = medium.iter().find_map(|(name, value)| match value {
-        Value::Integer(cells) if name == "clp-threshold" => Some(*cells),
-        _ => None,
-    });
-    let buffer = medium.integer("buffer");
-    // Of AAL 5: a trailer of 8 bytes, and 48 bytes in a cell.
-    let fits = (packet.count() + 8).div_ceil(48) <= buffer;
-    let (key, limit) =
-        threshold.filter(|_| fits).map_or(("buffer", buffer), |cells| ("clp-threshold", cells));
-    (key, format!("{limit} cells"))
-}
-
 impl Scenario {
     /// The first limit on the way to a flow's first sink that drops its packets on an idle line; `None` also where the size of
     /// its packets is not known.
@@ -118,7 +103,14 @@ impl Scenario {
             DropCause::QueueFull => ("queue.limit", limit(&direction.queue.1)?),
             DropCause::InputFull => ("input", direction.values.bytes("input").to_string()),
             DropCause::Policed => bucket(&direction.values, packet)?,
-            DropCause::CellLost => cells(&direction.values, packet),
+            DropCause::CellLost => {
+                // Cells that are tagged find less room.
+                let mut roomier = link.clone();
+                roomier.directions.iter_mut().for_each(|at| at.values.set("clp-threshold", Value::Absent));
+                let is_buffer = self.dropped(&roomier, step, packet).is_some();
+                let key = if is_buffer { "buffer" } else { "clp-threshold" };
+                (key, format!("{} cells", direction.values.integer(key)))
+            }
             DropCause::SwitchFull => ("switch-buffer", self.switch_buffer(step).to_string()),
             _ => return None,
         };

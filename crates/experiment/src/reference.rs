@@ -23,7 +23,7 @@ const INTRODUCTION: &str = "\
 
 One [TOML](https://toml.io) file describes hosts, links, flows, the sweep and the limits of acceptable results. \
 `trunkline check FILE` validates it and reports each error with its line. Paths in it are relative to the file. Names \
-of hosts, links and flows consist of the letters of English, digits, `-` and `_`.
+of hosts, links and flows consist of ASCII letters, digits, `-` and `_`.
 
 Quantities are strings with a unit:
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use trunkline_control::clock::{Pace, TimeRequests};
+use trunkline_control::clock::{Pace, TimeRequest, TimeRequests};
 use trunkline_control::message::{FarEndpoint, Offer, Prepare};
 use trunkline_control::{FromAgent, PartId, ToAgent};
 use trunkline_core::{Bytes, Duration, Time};
@@ -189,9 +189,11 @@ fn relate_clocks(inner: &mut Agents, agents: &BTreeSet<usize>) -> Result<(), Fle
             .map(|(agent, _)| *agent)
     };
     while let Some(agent) = lacks(inner) {
-        if let Some(request) = requests.poll(Time::from_nanos(clock::raw_now())) {
+        if requests.poll(Time::from_nanos(clock::raw_now())).is_some() {
             for agent in agents {
-                inner.agents[*agent].say(&ToAgent::Time(request));
+                // Writing to the agents before took time.
+                let sent = Time::from_nanos(clock::raw_now());
+                inner.agents[*agent].say(&ToAgent::Time(TimeRequest { sent }));
             }
         }
         if clock::raw_now() >= deadline {

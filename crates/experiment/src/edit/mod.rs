@@ -67,7 +67,7 @@ pub enum Edit {
     },
     /// Renames a host, link, flow or bundle, wherever the file names it.
     Rename {
-        /// Its meaning.
+        /// The kind of object.
         section: Section,
         /// Its name.
         from: String,
@@ -170,13 +170,13 @@ pub enum EditError {
     /// A name is in use.
     #[error("a {noun} `{name}` already exists; choose another name")]
     Taken {
-        /// The object that has it.
+        /// The kind of object.
         noun: &'static str,
-        /// The backend.
+        /// The name.
         name: String,
     },
     /// A name that no host, link, flow or bundle can have.
-    #[error("the name `{0}` must consist of the letters of English, digits, `-` and `_`")]
+    #[error("the name `{0}` must consist of ASCII letters, digits, `-` and `_`")]
     Name(String),
     /// A value that TOML cannot say.
     #[error("{0}")]

@@ -150,7 +150,7 @@ impl Reader<'_> {
             let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             if entry.key.is_empty() || !entry.key.chars().all(good) {
                 let message = format!(
-                    "the name `{}` must consist of the letters of English, digits, `-` and `_`",
+                    "the name `{}` must consist of ASCII letters, digits, `-` and `_`",
                     entry.written().escape_debug()
                 );
                 self.remark(&entry.key_span, message);

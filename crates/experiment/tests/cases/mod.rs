@@ -219,7 +219,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"a = {}
 "a b" = {}
 "#,
-        &[r#"x.toml:6:1: the name `a b` must consist of the letters of English, digits, `-` and `_`"#],
+        &[r#"x.toml:6:1: the name `a b` must consist of ASCII letters, digits, `-` and `_`"#],
     ),
     (
         r#"a = {}
