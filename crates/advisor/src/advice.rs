@@ -57,9 +57,9 @@ pub struct Recommendation {
 /// A configuration's figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The measurements.
+    /// The configuration that was measured.
     pub configuration: Configuration,
-    /// The finding.
+    /// Its round trips.
     pub round_trips: RoundTrips,
 }
 

@@ -17,7 +17,7 @@ pub(crate) const MOST_AUDIO: u64 = (MOST_PACKET - Header::BYTES) as u64;
 /// What is measured at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Configuration {
-    /// The medium that carries the packets.
+    /// The transport of the packets.
     pub transport: Transport,
     /// What they contain.
     pub blocks: Blocks,

@@ -42,7 +42,7 @@ impl Stages {
 /// A way to send, and what it would have been like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// The medium that carries the packets.
+    /// The transport of the packets.
     pub transport: Transport,
     /// What they contain.
     pub blocks: Blocks,

@@ -41,7 +41,7 @@ impl Observer for () {}
 pub struct Probed {
     /// What was asked.
     pub question: Question,
-    /// The finding.
+    /// The findings.
     pub findings: Findings,
     /// How long it took.
     pub took: Duration,

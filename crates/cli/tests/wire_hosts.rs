@@ -95,15 +95,21 @@ fn a_shell_says_in_its_prompt_on_which_host_it_is() {
     }
 }
 
-#[test]
-fn a_program_at_a_terminal_is_stopped_and_goes_on_like_a_job() {
-    let Some(bench) = bench() else { return };
+/// A shell at a terminal, from which wires are started.
+fn outer_shell(bench: &Bench) -> Terminal {
     bench.write("rc", "bind 'set enable-bracketed-paste off'\nPS1='outer> '\n");
     let mut shell = Command::new("bash");
     shell.args(["--noprofile", "--rcfile", "rc"]).current_dir(bench.path(""));
     shell.env("XDG_RUNTIME_DIR", bench.path(""));
     let mut terminal = Terminal::start(&shell);
     terminal.wait_for("outer> ");
+    terminal
+}
+
+#[test]
+fn a_program_at_a_terminal_is_stopped_and_goes_on_like_a_job() {
+    let Some(bench) = bench() else { return };
+    let mut terminal = outer_shell(&bench);
     let program = env!("CARGO_BIN_EXE_trunkline");
     let line = "echo at $(uname -n); read word; echo got $word; read word; exit 4";
     terminal.press(&format!("{program} wire pair.toml --at b -- sh -c '{line}'\n"));
@@ -125,12 +131,7 @@ fn a_program_at_a_terminal_is_stopped_and_goes_on_like_a_job() {
 #[test]
 fn a_program_has_the_terminal_from_its_first_instruction() {
     let Some(bench) = bench() else { return };
-    bench.write("rc", "bind 'set enable-bracketed-paste off'\nPS1='outer> '\n");
-    let mut shell = Command::new("bash");
-    shell.args(["--noprofile", "--rcfile", "rc"]).current_dir(bench.path(""));
-    shell.env("XDG_RUNTIME_DIR", bench.path(""));
-    let mut terminal = Terminal::start(&shell);
-    terminal.wait_for("outer> ");
+    let mut terminal = outer_shell(&bench);
     // After the name: its state, parent, group, session, terminal, and the group that has the terminal.
     bench.write("who", "read line </proc/self/stat; set -- ${line##*)}; echo group $3 of $6.\n");
     let program = env!("CARGO_BIN_EXE_trunkline");

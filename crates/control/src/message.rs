@@ -41,25 +41,25 @@ pub enum ToAgent {
     Prepare(Box<Prepare>),
     /// Start what was prepared; answered by [`FromAgent::Started`].
     Start {
-        /// The backend.
+        /// The part.
         part: PartId,
         /// When the part's time is zero, in nanoseconds of this agent's monotonic clock.
         at: u64,
     },
     /// Let the sources of a part end: the flow that the measurement ends with is over elsewhere.
     EndSending {
-        /// The backend.
+        /// The part.
         part: PartId,
     },
     /// End a part; what was measured until then is kept. Answered by [`FromAgent::Finished`] on the connections that are
     /// attached.
     Stop {
-        /// The backend.
+        /// The part.
         part: PartId,
     },
     /// Stream the chunks of a part to this connection, the kept ones first.
     Attach {
-        /// The backend.
+        /// The part.
         part: PartId,
         /// The first chunk that is wanted, from 0.
         from: u64,
@@ -75,7 +75,7 @@ pub enum ToAgent {
     Parts,
     /// Nobody wants this part any more; answered by [`FromAgent::Discarded`].
     Discard {
-        /// The backend.
+        /// The part.
         part: PartId,
     },
 }
@@ -152,7 +152,7 @@ pub enum FromAgent {
     Status(Box<Status>),
     /// The agent will be the far end of the part.
     Offered {
-        /// The backend.
+        /// The part.
         part: PartId,
         /// Opens the pipe, once, for half a minute.
         token: String,
@@ -161,19 +161,19 @@ pub enum FromAgent {
     },
     /// The part's sockets are open.
     Prepared {
-        /// The backend.
+        /// The part.
         part: PartId,
         /// The address that the far end was reached at.
         far: IpAddr,
     },
     /// The part will start or has started.
     Started {
-        /// The backend.
+        /// The part.
         part: PartId,
     },
     /// How far a part has come.
     Progress {
-        /// The backend.
+        /// The part.
         part: PartId,
         /// Time since its start.
         done: Duration,
@@ -187,7 +187,7 @@ pub enum FromAgent {
     Finished(Box<Finished>),
     /// A part has failed. What was measured until then is kept.
     Failed {
-        /// The backend.
+        /// The part.
         part: PartId,
         /// Why.
         refusal: Refusal,
@@ -200,7 +200,7 @@ pub enum FromAgent {
     Parts(Vec<PartInfo>),
     /// The part is no longer kept.
     Discarded {
-        /// The backend.
+        /// The part.
         part: PartId,
     },
     /// Packed observations. In a frame of its own kind, not in JSON.
@@ -218,7 +218,7 @@ pub enum FromAgent {
 /// How a part has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
-    /// The backend.
+    /// The part.
     pub part: PartId,
     /// What the driver hands back beside its observations, as JSON.
     pub outcome: String,

@@ -22,7 +22,7 @@ pub struct Results {
 /// A scatter with its data.
 #[derive(Clone, Debug)]
 pub struct Scattered {
-    /// The backend.
+    /// The chart.
     pub scatter: &'static Scatter,
     /// Latency of the messages in seconds, in the order of sending.
     pub latencies: Vec<f64>,
@@ -31,7 +31,7 @@ pub struct Scattered {
 /// One table.
 #[derive(Clone, Debug)]
 pub struct TableResults {
-    /// The backend.
+    /// The table.
     pub table: &'static Table,
     /// Where its figures come from.
     pub on: Backend,

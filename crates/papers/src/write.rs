@@ -15,7 +15,7 @@ pub enum WriteError {
     /// A file or the folder.
     #[error("cannot write `{}`: {source}", path.display())]
     File {
-        /// The backend.
+        /// The file or folder.
         path: PathBuf,
         /// What the system says.
         source: std::io::Error,
@@ -23,7 +23,7 @@ pub enum WriteError {
     /// A figure that cannot be drawn is a defect of ours.
     #[error("cannot draw `{figure}`: {reason}; please report this")]
     Draw {
-        /// The backend.
+        /// The figure's id.
         figure: String,
         /// What the renderer says.
         reason: String,

@@ -119,7 +119,7 @@ impl Peers {
         Ok(())
     }
 
-    /// The peer under a name that no other key has here: its own, or with a number behind it: two hosts may call themselves the same.
+    /// The peer under a name that no other key has here: its own, or that with a number. Two hosts may have the same name.
     ///
     /// # Errors
     /// If nobody can have this name, or the folder cannot be read.

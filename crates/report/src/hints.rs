@@ -54,8 +54,8 @@ fn too_large(view: &View, side: &Side) -> Vec<String> {
     }
     let sentence = |(link, (point, dropped, others)): (&str, (&StoredPoint, Vec<u64>, usize))| {
         let repetitions = dropped.len() as u64;
-        // Rounded, as the tables have it: the mean of the repetitions.
-        let mean = (dropped.iter().sum::<u64>() + repetitions / 2) / repetitions;
+        // The mean of the repetitions, as in the tables; not 0, for some were dropped.
+        let mean = ((dropped.iter().sum::<u64>() + repetitions / 2) / repetitions).max(1);
         let each = if repetitions > 1 { " per repetition" } else { "" };
         let ring = if is_ring(side, point, link) {
             " or take longer than the `synchronous` time of their station"

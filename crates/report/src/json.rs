@@ -103,7 +103,7 @@ fn of_run(view: &View, side: &Side) -> ReportRun {
         info: side.info().into(),
         headline: headline.text,
         hints: crate::hints::of(view, side),
-        cautions: crate::terminal::of_side(side),
+        cautions: crate::terminal::cautions_of(side),
         outcome: headline.outcome.map(LimitOutcome::from),
     }
 }

@@ -86,7 +86,7 @@ pub enum Error {
     /// A file or a directory.
     #[error("cannot write `{}`: {source}", path.display())]
     Write {
-        /// The backend.
+        /// The file or folder.
         path: PathBuf,
         /// What the system says.
         source: std::io::Error,
@@ -97,7 +97,7 @@ pub enum Error {
     /// A figure that cannot be drawn is a defect of ours.
     #[error("cannot draw the figure `{figure}`: {reason}; please report this")]
     Draw {
-        /// The backend.
+        /// The figure's id.
         figure: String,
         /// What the renderer says.
         reason: String,

@@ -37,7 +37,7 @@ pub fn terminal(run: &StoredRun, screen: Screen) -> String {
         let text = "Links as the file describes them, in real time. Hosts have the speed of this machine.";
         out.paragraph(text, QUIET);
     }
-    for caution in of_side(side) {
+    for caution in cautions_of(side) {
         out.paragraph(&caution, QUIET);
     }
     if run.info.status != Status::Complete {
@@ -83,11 +83,11 @@ pub fn one_line(experiment: &Experiment, point: &Point, summary: &RepetitionSumm
 /// What a reader of a run's figures has to know of how it was measured: limits of the machine, of its clocks and of the
 /// backend, a sentence each.
 pub fn cautions(run: &StoredRun) -> Vec<String> {
-    View::new(run, None).sides.iter().flat_map(of_side).collect()
+    View::new(run, None).sides.iter().flat_map(cautions_of).collect()
 }
 
 /// The cautions of one run.
-pub(crate) fn of_side(side: &Side) -> Vec<String> {
+pub(crate) fn cautions_of(side: &Side) -> Vec<String> {
     let mut all = Vec::new();
     if side.info().backend == Backend::Live {
         all.push(

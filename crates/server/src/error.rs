@@ -48,7 +48,7 @@ pub enum ServeError {
     File {
         /// What was tried: "read", "written".
         what: &'static str,
-        /// The backend.
+        /// The file or folder.
         path: PathBuf,
         /// What the system says.
         source: io::Error,

@@ -28,7 +28,7 @@ pub struct Fleet {
 /// A repetition of which agents keep parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// The backend.
+    /// The repetition.
     pub at: PartKey,
     /// How many parts of it there are.
     pub parts: usize,

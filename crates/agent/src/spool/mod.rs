@@ -29,7 +29,7 @@ pub use part::{Extent, PartSpool};
 /// What is known of a part from the beginning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
-    /// The backend.
+    /// The part.
     pub part: PartId,
     /// The key of the controller that it is for.
     pub controller: Fingerprint,
@@ -79,7 +79,7 @@ pub enum SpoolError {
     /// The chunk is not there.
     #[error("chunk {number} is not stored; available are those from {} to before {}", kept.0, kept.1)]
     NotKept {
-        /// The backend.
+        /// The chunk's number, from 0.
         number: u64,
         /// The first that is kept, and the number of the next.
         kept: (u64, u64),
@@ -96,7 +96,7 @@ pub enum SpoolError {
     /// A file or folder.
     #[error("{}: {error}", path.display())]
     Io {
-        /// The backend.
+        /// The file or folder.
         path: PathBuf,
         /// What the system said.
         error: io::Error,

@@ -1,4 +1,4 @@
-//! Damage: messages of an enrolled controller, which the agent refuses or ends the connection, and packets between two agents.
+//! Damage: messages of an enrolled controller, for which the agent refuses the message or ends the connection, and packets between two agents.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};

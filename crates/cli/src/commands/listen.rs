@@ -117,8 +117,8 @@ fn note(number: usize, channel: &Channel) -> Option<String> {
             let polarity = if flips { " with the opposite polarity" } else { "" };
             format!(
                 "ambiguous delay: the sound repeats itself, and {there:+.3} ms{polarity} fits nearly as well \
-                as {here:+.3} ms; the delay is known only up to multiples of {:.3} ms, and gaps and clicks \
-                at the ends may come of that. Use a sound that does not repeat, such as speech or noise",
+                as {here:+.3} ms; the delay is known only up to multiples of {:.3} ms, and this may cause \
+                gaps or clicks at the ends. Use a sound that does not repeat, such as speech or noise",
                 later.abs() * 1000.0
             )
         }

@@ -363,7 +363,7 @@ fn carriers(open: &Open) -> Result<Vec<Vec<UdpSocket>>, LiveError> {
                 _ => ports.next(),
             };
             let port = port.ok_or_else(|| LiveError::System {
-                what: format!("there are too few ports for all conversations above {}", open.port),
+                what: format!("there are too few ports above {} for all conversations", open.port),
                 error: io::ErrorKind::AddrNotAvailable.into(),
             })?;
             let local = SocketAddr::new(open.address, port);

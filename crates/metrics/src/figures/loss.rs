@@ -9,7 +9,7 @@ pub(super) const LOSS: Definition = define(
     "loss",
     "Messages that the network or the transport lost: sent but not received by the end of the run plus its drain \
      time, as a share of those due. Messages that a reliable transport would still deliver are unfinished, and \
-     messages that it never accepted are refused; neither count as lost.",
+     messages that it never accepted are refused; neither counts as lost.",
 )
 .source("RFC 7680 section 2");
 

@@ -11,15 +11,15 @@ pub(super) const THROUGHPUT_USER: Definition = define(
     "user throughput",
     "Payload delivered in the flow's active time, each message once, over all its members and channels. The window \
      at the sink begins and ends later by the propagation delay of the path. Messages that still wait in a queue at \
-     its end do not count, so no sum of flows exceeds what a link carries. Of requests, only those that were \
-     answered count.",
+     its end do not count, so no sum of flows exceeds what a link carries. Of requests with \
+     `reflect`, only those that were answered count.",
 );
 
 pub(super) const THROUGHPUT_ANSWERS: Definition = define(
     "throughput-answers",
     "answer throughput",
-    "Payload of the answers received in the flow's active time, if its sinks answer requests with messages of \
-     another size, in flows with `reflect`; others are measured at the sink. Offered load, user and network throughput are those of the requests.",
+    "Payload of the answers received in the flow's active time, in flows with `reflect` whose sinks answer requests \
+     with messages of another size. Offered load, user and network throughput are those of the requests.",
 );
 
 pub(super) const THROUGHPUT_NETWORK: Definition = define(

@@ -45,9 +45,9 @@ pub struct QualityStep {
 }
 
 /// The range of the E-model's parameters (ITU-T G.107, table of default values and permitted ranges in clause 7.7):
-/// mouth-to-ear delay Ta, Ppl and BurstR. Of a public program that transcribes the table of 2009 (0 to 500 ms, 0 to 20 %, 1 to 8,
-/// where editions before had 1 to 2). That BurstR above 2 holds only below a Ppl of [`FEW`] is the note to that table as we know
-/// it; no public document confirmed it.
+/// mouth-to-ear delay Ta, Ppl and BurstR. The edition of 2009 has 0 to 500 ms, 0 to 20 % and 1 to 8
+/// (editions before: 1 to 2), according to a program that transcribes it. The rule that BurstR above 2 holds only below a Ppl of
+/// [`FEW`] is from memory of a note to that table; no public document confirmed it.
 const LONGEST: Duration = Duration::from_millis(500);
 const MOST_LOST: f64 = 0.2;
 const BURSTIEST: f64 = 8.0;

@@ -88,6 +88,11 @@ const ONLY_IF_ANY: &[&FigureKind] =
 /// Tables longer than this scroll within the page, under headings that stay; shorter ones show all rows.
 pub(super) const LONG: usize = 200;
 
+/// The caption of the flows.
+const MARKS: &str = "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %), ? values outside the \
+                     E-model's range.";
+const ON_PAPER: &str = " Counts are in the file itself.";
+
 struct Column {
     heading: &'static str,
     metric: &'static FigureKind,
@@ -110,14 +115,13 @@ pub(super) fn flows(view: &View) -> Markup {
             @else {
                 div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each flow" {
                     table.data.stacked data-name="flows" {
-                        caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 \
-                                          %), ? values outside the E-model's range." @if rows > LONG { " " (rows) " rows: they scroll within this box." } span.on-paper { " \
-                                                                                                                                                                                                                                                      Counts \
-                                                                                                                                                                                                                                                      are \
-                                                                                                                                                                                                                                                      in \
-                                                                                                                                                                                                                                                      the \
-                                                                                                                                                                                                                                                      file \
-                                                                                                                                                                                                                                                      itself." } } }
+                        caption {
+                            span {
+                                (MARKS)
+                                @if rows > LONG { " " (rows) " rows: they scroll within this box." }
+                                span.on-paper { (ON_PAPER) }
+                            }
+                        }
                         thead {
                             tr {
                                 td colspan=(before) {}

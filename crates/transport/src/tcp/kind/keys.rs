@@ -492,8 +492,8 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "retries",
         COUNT,
         Sysctl("net.ipv4.tcp_retries2"),
-        "Number of doublings of the shortest timeout after which a connection without acknowledgements is aborted \
-         (Linux: 15, which take 924.6 s).",
+        "A connection without acknowledgements is aborted after the time that this number of doublings of the shortest \
+         timeout takes (Linux: 15, which is 924.6 s).",
         |config, values| config.retries = values.integer("retries") as u32,
     ),
     TcpKey::new(
@@ -518,7 +518,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         Nothing,
         "Whether the congestion window counts bytes and grows with every acknowledgement (RFC 2001): by a segment in \
          slow start, by a segment per window in congestion avoidance, whether or not the window was full. Linux \
-         counts acknowledged segments, and grows the window only if it is used (RFC 7661).",
+         counts acknowledged segments, and grows the window only if it is used.",
         |config, values| config.window_in_bytes = values.flag("window-in-bytes"),
     ),
     TcpKey::new(
