@@ -27,7 +27,7 @@ fn formulas_are_printed_and_written_without_a_simulation() {
         ran.out.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
     assert_eq!(lines.len(), 20);
     assert!(lines.iter().all(|line| line["table"] == "table02" && line["published"] == line["simulated"]));
-    assert!(ran.err.contains("Goals"), "{}", ran.err);
+    assert!(ran.err.contains("Formulas"), "{}", ran.err);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! How far simulated figures are from published ones.
 
-use crate::results::{Cell, Doubt};
+use crate::results::{Cell, Doubt, Results};
+use crate::study::Kind;
 
 /// Relative errors of several cells, as shares.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +18,67 @@ pub struct Errors {
     pub worst: Option<(f64, String)>,
 }
 
+/// The cells of one class of a study: published, and no repeats of others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassErrors {
+    /// The class.
+    pub class: Kind,
+    /// How many cells it has.
+    pub cells: usize,
+    /// How many of them were published as zero, which have no relative error.
+    pub zeros: usize,
+    /// How many of those are zero here too, with as many digits as are printed.
+    pub zeros_alike: usize,
+    /// Errors of the others.
+    pub errors: Errors,
+    /// The same of the predictions from before the published values were seen; of blind cells.
+    pub then: Errors,
+}
+
+/// The errors of every class that has published cells in these results.
+pub fn classes(results: &Results) -> Vec<ClassErrors> {
+    let cells: Vec<_> = results
+        .tables
+        .iter()
+        .flat_map(|table| {
+            let of_row = |row: &'_ crate::results::Row| {
+                let name = format!("{}: {}", table.table.name, row.keys.values());
+                let cells = table.table.metrics.iter().zip(&row.cells);
+                let counted = cells.filter(|(_, cell)| cell.published.is_some() && !cell.repeats);
+                counted
+                    .map(|(metric, cell)| (name.clone(), metric.decimals, cell.clone()))
+                    .collect::<Vec<_>>()
+            };
+            table.rows.iter().flat_map(of_row)
+        })
+        .collect();
+    let of_class = |class: Kind| {
+        let mine: Vec<_> = cells.iter().filter(|(_, _, cell)| cell.class == class).collect();
+        let is_zero = |cell: &Cell| cell.published.as_ref().is_some_and(|published| published.number == 0.0);
+        let zeros: Vec<_> = mine.iter().filter(|(_, _, cell)| is_zero(cell)).collect();
+        let is_alike =
+            |simulated: f64, decimals: usize| format!("{:.decimals$}", simulated.abs()).parse() == Ok(0.0);
+        let alike = zeros.iter().filter(|(_, decimals, cell)| {
+            cell.simulated.is_some_and(|simulated| is_alike(simulated, *decimals))
+        });
+        let others = || mine.iter().filter(|(_, _, cell)| !is_zero(cell));
+        let errors = Errors::of(others().map(|(row, _, cell)| (row.clone(), cell)));
+        let before: Vec<(String, Cell)> = others()
+            .filter(|_| class == Kind::Blind)
+            .map(|(row, _, cell)| (row.clone(), cell.then()))
+            .collect();
+        ClassErrors {
+            class,
+            cells: mine.len(),
+            zeros: zeros.len(),
+            zeros_alike: alike.count(),
+            errors,
+            then: Errors::of(before.iter().map(|(row, cell)| (row.clone(), cell))),
+        }
+    };
+    Kind::ALL.map(of_class).into_iter().filter(|of_class| of_class.cells > 0).collect()
+}
+
 /// How far `simulated` is from `published`, as a share of it; `None` if that is zero and the other is not.
 pub fn relative_error(published: f64, simulated: f64) -> Option<f64> {
     if published == simulated {
@@ -30,6 +92,16 @@ impl Cell {
     /// The relative error, if there is one; also of doubtful cells.
     pub fn error(&self) -> Option<f64> {
         relative_error(self.published.as_ref()?.number, self.simulated?)
+    }
+
+    /// The cell with the prediction from before its published value was seen.
+    pub(crate) fn then(&self) -> Cell {
+        Cell { simulated: self.blind, ..self.clone() }
+    }
+
+    /// True if a goal may count it.
+    pub(crate) fn is_prediction(&self) -> bool {
+        self.class.is_prediction() && !self.repeats
     }
 }
 
@@ -71,7 +143,7 @@ mod tests {
 
     fn cell(published: Option<f64>, simulated: Option<f64>, doubt: Doubt) -> Cell {
         let published = published.map(|number| Printed { text: number.to_string(), number });
-        Cell { published, doubt, simulated }
+        Cell { published, doubt, simulated, ..Cell::default() }
     }
 
     #[test]

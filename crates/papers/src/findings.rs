@@ -111,6 +111,19 @@ enum Part {
 }
 
 impl Finding {
+    /// The tables that it reads.
+    pub(crate) fn tables(&self) -> Vec<&str> {
+        match self {
+            Finding::Best(best) => {
+                let beside = best.beside.iter().map(|beside| beside.table.as_str());
+                beside.chain([best.table.as_str()]).collect()
+            }
+            Finding::Kept(kept) => kept.tables.iter().map(String::as_str).collect(),
+            Finding::Order(order) => vec![&order.table],
+            Finding::Above(above) => vec![&above.table],
+        }
+    }
+
     /// The answer; `None` if the tables that it needs were not run.
     pub(crate) fn found(&self, results: &Results) -> Option<String> {
         match self {

@@ -1,5 +1,7 @@
 //! Whether the simulation reaches what it is to reach.
 
+use trunkline_store::Backend;
+
 use crate::compare::{Errors, median};
 use crate::results::{Cell, Doubt, Results, TableResults};
 use crate::study::{Cells, Goal, Metric};
@@ -25,6 +27,14 @@ pub struct Judged {
     pub found: String,
     /// How it fared.
     pub outcome: Outcome,
+    /// True if it is no prediction but a formula of the paper.
+    pub formula: bool,
+}
+
+impl Judged {
+    fn new(goal: String, found: String, outcome: Outcome) -> Judged {
+        Judged { goal, found, outcome, formula: false }
+    }
 }
 
 impl Outcome {
@@ -61,8 +71,11 @@ fn one(goal: &Goal, results: &Results) -> Option<Judged> {
         }
         Goal::Count { table, column, within, share } => count(results.table(table)?, column, *within, *share),
         Goal::Exact { table, column } => exact(results.table(table)?, column),
-        Goal::Conclusion { question, published, find } => {
-            Some(conclusion(question, published.as_deref(), find.found(results)?))
+        Goal::Conclusion { question, published, given, find } => {
+            let found = find.found(results)?;
+            let mut tables = find.tables().into_iter().filter_map(|table| results.table(table));
+            let given = given.as_deref().filter(|_| tables.all(|table| table.on == Backend::Sim));
+            Some(conclusion(question, published.as_deref(), given, found))
         }
         Goal::Factor { title, over, under, only, column, within } => {
             let ratios = Ratios::of(results.table(over)?, results.table(under)?, only, column);
@@ -71,13 +84,13 @@ fn one(goal: &Goal, results: &Results) -> Option<Judged> {
     }
 }
 
-fn conclusion(question: &str, published: Option<&str>, found: String) -> Judged {
-    match published {
-        Some(published) => {
-            let outcome = if found == published { Outcome::Met } else { Outcome::Missed };
-            Judged { goal: format!("{question}: {published}"), found, outcome }
-        }
-        None => Judged { goal: question.to_owned(), found, outcome: Outcome::NotJudged },
+fn conclusion(question: &str, published: Option<&str>, given: Option<&str>, found: String) -> Judged {
+    let goal = published.map_or_else(|| question.to_owned(), |published| format!("{question}: {published}"));
+    match (published, given) {
+        (_, Some(given)) => Judged::new(goal, format!("{found}; {given}"), Outcome::NotJudged),
+        (Some(published), None) if found == published => Judged::new(goal, found, Outcome::Met),
+        (Some(_), None) => Judged::new(goal, found, Outcome::Missed),
+        (None, None) => Judged::new(goal, found, Outcome::NotJudged),
     }
 }
 
@@ -91,7 +104,8 @@ fn error(
     let cells = tables.iter().flat_map(|table| {
         // Of several tables, which one stands before the row.
         let name = if tables.len() > 1 { format!("{}: ", table.table.name) } else { String::new() };
-        table.cells(metrics, only).map(move |(row, cell)| (format!("{name}{}", row.keys.values()), cell))
+        let predicted = table.cells(metrics, only).filter(|(_, cell)| cell.is_prediction());
+        predicted.map(move |(row, cell)| (format!("{name}{}", row.keys.values()), cell))
     });
     let errors = Errors::of(cells);
     let names: Vec<&str> = tables.iter().map(|table| table.table.name.as_str()).collect();
@@ -105,16 +119,17 @@ fn error(
     }
     let (Some(found), Some((far, row))) = (errors.median, &errors.worst) else {
         return match errors.incomparable {
-            0 => Judged { goal, found: "nothing published".to_owned(), outcome: Outcome::NotJudged },
-            _ => Judged { goal, found: "nothing simulated".to_owned(), outcome: Outcome::Missed },
+            0 => Judged::new(goal, "no prediction of a published value".to_owned(), Outcome::NotJudged),
+            _ => Judged::new(goal, "nothing simulated".to_owned(), Outcome::Missed),
         };
     };
     let reached = found <= median && worst.is_none_or(|worst| far.abs() <= worst) && errors.incomparable == 0;
-    let mut text = format!("median {}, worst {} at {row}", share(found), signed(*far));
+    let cells = errors.compared;
+    let mut text = format!("median {} of {cells} cells, worst {} at {row}", share(found), signed(*far));
     if errors.incomparable > 0 {
         text += &format!("; {} cells cannot be compared", errors.incomparable);
     }
-    Judged { goal, found: text, outcome: if reached { Outcome::Met } else { Outcome::Missed } }
+    Judged::new(goal, text, if reached { Outcome::Met } else { Outcome::Missed })
 }
 
 fn count(table: &TableResults, metric: &str, within: f64, portion: f64) -> Option<Judged> {
@@ -122,7 +137,8 @@ fn count(table: &TableResults, metric: &str, within: f64, portion: f64) -> Optio
     let (mut good, mut all, mut far) = (0, 0, Vec::new());
     for row in &table.rows {
         let cell = &row.cells[place];
-        let Some(published) = cell.published.as_ref().filter(|_| cell.doubt != Doubt::Doubtful) else {
+        let is_counted = cell.doubt != Doubt::Doubtful && cell.class.is_prediction();
+        let Some(published) = cell.published.as_ref().filter(|_| is_counted) else {
             continue;
         };
         let error = cell.simulated.map(|simulated| simulated - published.number);
@@ -146,7 +162,7 @@ fn count(table: &TableResults, metric: &str, within: f64, portion: f64) -> Optio
         _ if good == all => Outcome::Met,
         _ => Outcome::Missed,
     };
-    Some(Judged { goal, found, outcome })
+    Some(Judged::new(goal, found, outcome))
 }
 
 fn exact(table: &TableResults, metric: &str) -> Option<Judged> {
@@ -170,7 +186,7 @@ fn exact(table: &TableResults, metric: &str) -> Option<Judged> {
             differ.push(row.keys.values());
         }
     }
-    let goal = format!("{} {metric}: as printed, digit by digit", table.table.name);
+    let goal = format!("{} {metric}, a formula of the paper: as printed, digit by digit", table.table.name);
     let mut found = format!("{alike} of {sound} cells");
     if suspect > 0 {
         found += &format!("; {suspect_alike} of {suspect} whose print is in doubt");
@@ -183,7 +199,7 @@ fn exact(table: &TableResults, metric: &str) -> Option<Judged> {
         _ if alike == sound => Outcome::Met,
         _ => Outcome::Missed,
     };
-    Some(Judged { goal, found, outcome })
+    Some(Judged { formula: true, ..Judged::new(goal, found, outcome) })
 }
 
 /// Whether a simulated figure, with as many digits as the paper prints, is the printed one.
@@ -209,6 +225,9 @@ impl Ratios {
             else {
                 continue;
             };
+            if !(above.is_prediction() && below.is_prediction()) {
+                continue;
+            }
             let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b?).filter(|ratio| ratio.is_finite());
             ratios.simulated.extend(ratio(above.simulated, below.simulated));
             let printed = |cell: &Cell| {
@@ -228,16 +247,18 @@ impl Ratios {
         };
         let goal = format!("{title}: within {} of the published median", share(within));
         let Some(simulated) = median(self.simulated.clone()) else {
-            return Judged { goal, found: "nothing to compare".to_owned(), outcome: Outcome::NotJudged };
+            return Judged::new(goal, "nothing to compare".to_owned(), Outcome::NotJudged);
         };
-        let found = format!("simulated {simulated:.1} in the median, {}", range(&self.simulated));
+        let rows = self.simulated.len();
+        let found =
+            format!("simulated {simulated:.1} in the median of {rows} rows, {}", range(&self.simulated));
         let Some(published) = median(self.published.clone()) else {
             let found = format!("{found}; there is no published value to compare with");
-            return Judged { goal, found, outcome: Outcome::NotJudged };
+            return Judged::new(goal, found, Outcome::NotJudged);
         };
         let reached = (simulated / published - 1.0).abs() <= within;
         let found = format!("{found}; published {published:.1}, {}", range(&self.published));
-        Judged { goal, found, outcome: if reached { Outcome::Met } else { Outcome::Missed } }
+        Judged::new(goal, found, if reached { Outcome::Met } else { Outcome::Missed })
     }
 }
 

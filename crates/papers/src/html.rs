@@ -7,7 +7,9 @@ use crate::figures::{Drawn, figures};
 use crate::goals::{Outcome, judge, signed};
 use crate::results::{Results, Row, TableResults};
 use crate::study::Study;
-use crate::terminal::{error_lines, marks, printed, simulated};
+use crate::terminal::{
+    CLASS_HEADINGS, class, class_lines, constants, error_lines, marks, printed, simulated,
+};
 
 /// Tables longer than this scroll within the page.
 const LONG: usize = 24;
@@ -23,6 +25,7 @@ pub fn html(results: &Results) -> String {
             a href="#goals" { "Goals" } " "
             a href="#figures" { "Figures" } " "
             a href="#tables" { "Tables" } " "
+            a href="#classes" { "Classes" } " "
             a href="#errors" { "Errors" }
         }
     };
@@ -94,14 +97,13 @@ fn table_of(study: &Study, results: &TableResults) -> Markup {
             table.data.stacked data-name=(table.name) {
                 caption { span {
                     (table.title) "."
-                    @if !published { " Predicted: the published table is not part of this." }
                     @for mark in marks(results).lines() { " " (mark) "." }
                 } }
                 thead {
                     @if published {
                         tr {
                             td colspan=(table.keys.len()) {}
-                            @for metric in &table.metrics { th.group scope="colgroup" colspan="3" { (metric.column) } }
+                            @for metric in &table.metrics { th.group scope="colgroup" colspan="4" { (metric.column) } }
                         }
                     }
                     tr {
@@ -115,6 +117,7 @@ fn table_of(study: &Study, results: &TableResults) -> Markup {
                             } @else {
                                 th.number scope="col" { (metric.column) }
                             }
+                            th scope="col" { "class" span hidden { " of " (metric.column) } }
                         }
                     }
                 }
@@ -138,6 +141,7 @@ fn row_of(results: &TableResults, row: &Row, published: bool) -> Markup {
                     @let error = cell.error();
                     td.number data-v=[error] { (error.map_or_else(|| "–".to_owned(), signed)) }
                 }
+                td { (class(cell)) }
             }
         }
     }
@@ -145,18 +149,37 @@ fn row_of(results: &TableResults, row: &Row, published: bool) -> Markup {
 
 fn errors(results: &Results) -> Markup {
     markup! {
+        section aria-labelledby="classes" {
+            h2 id="classes" { "Classes" }
+            p.aside { (constants(results.study)) " Goals count predicted and blind cells only." }
+            div.scroll tabindex="0" role="region" aria-label="Classes" {
+                table.data data-name="classes" {
+                    caption { span { "Each published cell once, over all columns." } }
+                    thead { tr {
+                        th scope="col" { "class" }
+                        @for heading in CLASS_HEADINGS { th.number scope="col" { (heading) } }
+                    } }
+                    tbody {
+                        @for line in class_lines(results) {
+                            tr { @for (i, cell) in line.iter().enumerate() { td.number[i > 0] { (cell) } } }
+                        }
+                    }
+                }
+            }
+        }
         section aria-labelledby="errors" {
             h2 id="errors" { "Relative errors" }
             div.scroll tabindex="0" role="region" aria-label="Relative errors" {
                 table.data data-name="errors" {
                     caption { span { "Of cells that were published and are not doubtful." } }
                     thead { tr {
-                        th scope="col" { "table" } th scope="col" { "metric" } th.number scope="col" { "cells" }
+                        th scope="col" { "table" } th scope="col" { "metric" } th scope="col" { "class" }
+                        th.number scope="col" { "cells" }
                         th.number scope="col" { "median" } th.number scope="col" { "worst" } th scope="col" { "at" }
                     } }
                     tbody {
                         @for line in error_lines(results) {
-                            tr { @for (i, cell) in line.iter().enumerate() { td.number[(2..5).contains(&i)] { (cell) } } }
+                            tr { @for (i, cell) in line.iter().enumerate() { td.number[(3..6).contains(&i)] { (cell) } } }
                         }
                     }
                 }

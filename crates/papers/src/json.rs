@@ -49,6 +49,9 @@ fn of_cell(results: &Results, table: &TableResults, row: &Row, cell: (&'static M
         simulated: found.clone().filter(|_| is_simulated),
         measured: (!is_simulated).then_some(found),
         on: (!is_simulated).then(|| table.on.into()),
+        class: cell.class.name(),
+        blind: cell.blind.map(number),
+        repeats: cell.repeats,
         note: note.map(|note| note.text.as_str()),
     }
 }

@@ -32,7 +32,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Errors, relative_error};
+pub use compare::{ClassErrors, Errors, classes, relative_error};
 pub use findings::Finding;
 pub use goals::{Judged, Outcome, judge};
 pub use html::html;
@@ -43,7 +43,7 @@ pub use run::{How, Observer, PaperError, published, run};
 pub use studies::{find, studies};
 pub use study::{
     Axis, AxisValue, Cells, Class, Experiment, Figure, Goal, Kind, Metric, NotReproduced, Note, Reference,
-    Rows, Scatter, Series, Study, Table,
+    Repeat, Rows, Scatter, Series, Study, Table,
 };
 pub use terminal::{list, summary, tables};
 pub use value::{Keys, Value};

@@ -50,7 +50,7 @@ pub struct StudyCell {
     pub row: BTreeMap<String, Value>,
     /// The column, with its unit.
     pub metric: &'static str,
-    /// The published figure, in the column's unit; null if it was not published or is not available.
+    /// The published figure, in the column's unit; null if it was not published.
     #[schema(value_type = Option<f64>, required = true)]
     pub published: Option<Number>,
     /// The simulated figure, in the column's unit; null if it was not simulated.
@@ -64,6 +64,14 @@ pub struct StudyCell {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Backend, required = false)]
     pub on: Option<Backend>,
+    /// The class of our figure: `fitted`, `structural`, `predicted`, `blind` or `formula`.
+    pub class: &'static str,
+    /// The figure that was predicted before the published one was seen; missing if it was not blind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = f64, required = false)]
+    pub blind: Option<Number>,
+    /// Whether it says again what another cell says, so that medians and goals leave it out.
+    pub repeats: bool,
     /// The reason why the simulation cannot reproduce this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]

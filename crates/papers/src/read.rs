@@ -14,8 +14,8 @@ use trunkline_experiment::{Problems, suggestion};
 use crate::expression::Expression;
 use crate::reading::Reading;
 use crate::study::{
-    Axis, Cells, Class, Experiment, Folder, Goal, Metric, NotReproduced, Note, Reference, Rows, Scatter,
-    Study, Table, cells, expression, texts,
+    Axis, Cells, Class, Experiment, Folder, Goal, Metric, NotReproduced, Note, Reference, Repeat, Rows,
+    Scatter, Study, Table, cells, expression, texts,
 };
 
 /// The file that says what a study is, in its folder.
@@ -46,6 +46,10 @@ struct Written {
     note: Vec<Note>,
     #[serde(default)]
     class: Vec<Class>,
+    #[serde(default)]
+    repeat: Vec<Repeat>,
+    #[serde(default)]
+    elsewhere: Vec<String>,
     #[serde(default)]
     not_reproduced: Vec<NotReproduced>,
 }
@@ -107,7 +111,6 @@ struct WrittenTable {
 enum WrittenReference {
     #[default]
     Published,
-    Predicted,
     Own,
 }
 
@@ -258,6 +261,10 @@ impl Reader<'_> {
         for (place, class) in written.class.iter().enumerate() {
             self.selection(&format!("class/{place}"), &class.tables, &class.columns, &class.only, &tables);
         }
+        for (place, repeat) in written.repeat.iter().enumerate() {
+            let path = format!("repeat/{place}");
+            self.selection(&path, &repeat.tables, &repeat.columns, &repeat.only, &tables);
+        }
         Study {
             name: self.files.study.to_owned(),
             title: written.title,
@@ -273,6 +280,8 @@ impl Reader<'_> {
             goals: written.goal,
             notes: written.note,
             classes: written.class,
+            repeats: written.repeat,
+            elsewhere: written.elsewhere,
             not_reproduced: written.not_reproduced,
         }
     }
@@ -326,14 +335,13 @@ impl Reader<'_> {
         let file = format!("reference/{}.csv", table.name);
         let reference = match (table.reference, self.files.file(&file)) {
             (WrittenReference::Own, _) => Reference::Own,
-            (WrittenReference::Predicted, _) => Reference::Predicted,
             (WrittenReference::Published, Some(text)) => Reference::Published(text),
             (WrittenReference::Published, None) => {
                 self.wrong(
                     &format!("{path}/name"),
                     format!("there is no published table `{file}` in the study's folder"),
                 );
-                Reference::Predicted
+                Reference::Own
             }
         };
         let mut metrics: Vec<Metric> = Vec::new();

@@ -3,7 +3,7 @@
 use trunkline_store::Backend;
 
 use crate::compare::Errors;
-use crate::study::{Metric, Scatter, Study, Table};
+use crate::study::{Kind, Metric, Scatter, Study, Table};
 use crate::value::Keys;
 
 /// What a run of a study found.
@@ -57,6 +57,12 @@ pub struct Cell {
     pub doubt: Doubt,
     /// As the study's experiment, simulated or measured, or its formula gives it.
     pub simulated: Option<f64>,
+    /// What ours is worth as a prediction.
+    pub class: Kind,
+    /// The prediction from before the published value was seen, if it was blind.
+    pub blind: Option<f64>,
+    /// True if it says again what another cell says.
+    pub repeats: bool,
 }
 
 /// A printed figure.

@@ -151,12 +151,14 @@ fn prepare(study: &'static Study, tables: &[&str]) -> Result<Prepared, PaperErro
     let sources = sources(study, &tables)?;
     let mut plans = Vec::new();
     for table in tables {
-        let published = match table.reference.published() {
+        let read = |text: Option<&str>| match text {
             Some(text) => reference::read(text, table)
-                .map_err(|problem| wrong(format!("table `{}`: {problem}", table.name)))?,
-            None => Vec::new(),
+                .map_err(|problem| wrong(format!("table `{}`: {problem}", table.name))),
+            None => Ok(Vec::new()),
         };
-        plans.push(Plan { table, rows: planned_rows(table, published, &sources).map_err(wrong)? });
+        let published = read(table.reference.published())?;
+        let blind = read(study.file(&format!("blind/{}.csv", table.name)))?;
+        plans.push(Plan { table, blind, rows: planned_rows(table, published, &sources).map_err(wrong)? });
     }
     Ok(Prepared { study, flags, sources, plans })
 }
@@ -284,6 +286,8 @@ pub(crate) fn sources(study: &'static Study, tables: &[&'static Table]) -> Resul
 /// A table before anything is simulated.
 struct Plan {
     table: &'static Table,
+    /// The predictions from before the published values were seen, as a table of the same rows; gaps elsewhere.
+    blind: Vec<PublishedRow>,
     rows: Vec<PlannedRow>,
 }
 
@@ -371,10 +375,17 @@ impl Plan {
             let PublishedRow { keys, cells } = row.published;
             let at_points = tasks.iter().zip(outcomes).filter(|(task, _)| row.points.contains(&task.point()));
             let repetitions: Vec<&Measured> = at_points.filter_map(|(_, outcome)| outcome.as_ref()).collect();
-            let cells = table.metrics.iter().zip(cells).map(|(metric, published)| Cell {
-                published,
-                doubt: flags.doubt(&table.name, &keys, &metric.column),
-                simulated: figure(study, (table, metric), (&keys, row.flow), &repetitions),
+            let blind = self.blind.iter().find(|blind| blind.keys == keys);
+            let cells = table.metrics.iter().zip(cells).enumerate().map(|(place, (metric, published))| {
+                let blind = blind.and_then(|row| row.cells[place].as_ref()).map(|printed| printed.number);
+                Cell {
+                    published,
+                    doubt: flags.doubt(&table.name, &keys, &metric.column),
+                    simulated: figure(study, (table, metric), (&keys, row.flow), &repetitions),
+                    class: study.class(&table.name, &keys, metric),
+                    blind,
+                    repeats: study.is_repeat(&table.name, &keys, metric),
+                }
             });
             Row { cells: cells.collect(), keys }
         });

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::expression::Expression;
 use crate::findings::Finding;
 use crate::reading::Reading;
+use crate::value::Keys;
 
 /// One published study.
 #[derive(Debug)]
@@ -40,6 +41,10 @@ pub struct Study {
     pub notes: Vec<Note>,
     /// Cells that are not predictions.
     pub classes: Vec<Class>,
+    /// Cells that say again what others say.
+    pub repeats: Vec<Repeat>,
+    /// Constants that were taken from no cell: from other documents, or assumed.
+    pub elsewhere: Vec<String>,
     /// Published cells without a figure of ours.
     pub not_reproduced: Vec<NotReproduced>,
 }
@@ -132,10 +137,8 @@ pub struct Table {
 /// The values that a table is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// The published table, or as much of it as is at hand.
+    /// The published table.
     Published(&'static str),
-    /// The paper has it, and it is not at hand: a prediction.
-    Predicted,
     /// The paper has no such table.
     Own,
 }
@@ -145,7 +148,7 @@ impl Reference {
     pub fn published(self) -> Option<&'static str> {
         match self {
             Reference::Published(text) => Some(text),
-            Reference::Predicted | Reference::Own => None,
+            Reference::Own => None,
         }
     }
 }
@@ -287,6 +290,8 @@ pub enum Goal {
         question: String,
         /// The paper's answer, if it gives one.
         published: Option<String>,
+        /// The reason why ours, if it is simulated, is no prediction: the model was given it.
+        given: Option<String>,
         /// The rule that finds ours, in the same words.
         find: Finding,
     },
@@ -321,22 +326,68 @@ pub struct Note {
     pub text: String,
 }
 
-/// The origin of cells that are not predictions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// What a cell of ours is worth as a prediction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The published value, or one that determines it, went into a constant.
     Fitted,
     /// A rule of the model was read off it.
     Structural,
+    /// It was seen, and not used.
+    #[default]
+    #[serde(skip_deserializing)]
+    Predicted,
+    /// It was not seen until the model was fixed.
+    Blind,
+    /// No run has it: a formula of the paper, one of its values, or a setting.
+    Formula,
 }
 
-/// Cells that are not predictions, and the constants that were taken from them.
+impl Kind {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Kind; 5] = [Kind::Fitted, Kind::Structural, Kind::Predicted, Kind::Blind, Kind::Formula];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Fitted => "fitted",
+            Kind::Structural => "structural",
+            Kind::Predicted => "predicted",
+            Kind::Blind => "blind",
+            Kind::Formula => "formula",
+        }
+    }
+
+    /// True if goals count its cells.
+    pub fn is_prediction(self) -> bool {
+        matches!(self, Kind::Predicted | Kind::Blind)
+    }
+}
+
+/// Cells that are not simply predictions, and the constants that were taken from them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
     /// The class.
     pub class: Kind,
+    /// In these tables.
+    pub tables: Vec<String>,
+    /// In these columns; all that come from a run if none are named.
+    #[serde(default)]
+    pub columns: Vec<String>,
+    /// The rows that have these cells.
+    #[serde(default, deserialize_with = "cells")]
+    pub only: Cells,
+    /// The constants or rules that were taken from them, one by one; none if another class has them already.
+    #[serde(default)]
+    pub constants: Vec<String>,
+}
+
+/// Cells that say again what others say, so that medians, counts and goals leave them out.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repeat {
     /// In these tables.
     pub tables: Vec<String>,
     /// In these columns; all if none are named.
@@ -345,8 +396,8 @@ pub struct Class {
     /// The rows that have these cells.
     #[serde(default, deserialize_with = "cells")]
     pub only: Cells,
-    /// The constants or rules that were taken from them.
-    pub constants: Vec<String>,
+    /// What they repeat.
+    pub of: String,
 }
 
 /// Published cells without a figure of ours.
@@ -403,10 +454,43 @@ impl Study {
         is_of(false).chain(is_of(true))
     }
 
+    /// The number of constants that were taken from cells.
+    pub fn constants(&self) -> usize {
+        self.classes.iter().map(|class| class.constants.len()).sum()
+    }
+
+    /// The class of a cell.
+    pub(crate) fn class(&self, table: &str, keys: &Keys, metric: &Metric) -> Kind {
+        let is_of =
+            |class: &&Class| selects(&class.tables, &class.columns, &class.only, (table, keys, metric));
+        match self.classes.iter().find(is_of) {
+            Some(class) if metric.is_run() || !class.columns.is_empty() => class.class,
+            _ if metric.is_run() => Kind::Predicted,
+            _ => Kind::Formula,
+        }
+    }
+
+    /// True if a cell says again what another says.
+    pub(crate) fn is_repeat(&self, table: &str, keys: &Keys, metric: &Metric) -> bool {
+        let cell = (table, keys, metric);
+        self.repeats.iter().any(|repeat| selects(&repeat.tables, &repeat.columns, &repeat.only, cell))
+    }
+
     /// The text of an embedded file.
     pub fn file(&self, path: &str) -> Option<&'static str> {
         self.files.file(path)
     }
+}
+
+/// True if these tables, columns (all if there are none) and rows have the cell.
+fn selects(
+    tables: &[String],
+    columns: &[String],
+    only: &Cells,
+    (table, keys, metric): (&str, &Keys, &Metric),
+) -> bool {
+    let is_of_column = columns.is_empty() || columns.contains(&metric.column);
+    is_of_column && tables.iter().any(|of| of == table) && keys.are(only)
 }
 
 /// A cell in a study's file: numbers need no quotes.

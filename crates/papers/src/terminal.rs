@@ -5,9 +5,10 @@ use trunkline_report::Screen;
 use trunkline_report::text::{BOLD, Column, PLAIN, QUIET, Table, Text};
 use trunkline_store::Backend;
 
+use crate::compare::{ClassErrors, Errors, classes};
 use crate::goals::{Judged, Outcome, judge, share, signed};
 use crate::results::{Cell, Doubt, Results, Row, TableResults};
-use crate::study::{Metric, Reference, Study};
+use crate::study::{Kind, Metric, Reference, Study};
 
 /// Columns by which what belongs to a title is indented.
 const INDENT: usize = 4;
@@ -17,9 +18,8 @@ const INDENT: usize = 4;
 pub fn tables(results: &Results, screen: Screen) -> String {
     let mut out = Text::new(screen);
     for table in &results.tables {
-        let predicted = match table.table.reference {
+        let origin = match table.table.reference {
             Reference::Published(_) => "",
-            Reference::Predicted => " (predicted; not published here)",
             Reference::Own => " (ours; not in the paper)",
         };
         let measured = match table.on {
@@ -27,9 +27,10 @@ pub fn tables(results: &Results, screen: Screen) -> String {
             Backend::Wire => ", measured on the wire",
             Backend::Live => ", measured live",
         };
-        let title = format!("{}{measured}{predicted}", table.table.title);
+        let title = format!("{}{measured}{origin}", table.table.title);
         out.labelled(&table.table.name, BOLD, INDENT, &title, PLAIN);
         out.table(&laid_out(table));
+        out.paragraph(&letters(table), QUIET);
         for mark in marks(table).lines() {
             out.paragraph(mark, QUIET);
         }
@@ -41,7 +42,8 @@ pub fn tables(results: &Results, screen: Screen) -> String {
     out.into()
 }
 
-/// How far each metric of each table is from what was published, and which goals are met.
+/// How far each metric of each table is from what was published, what the cells are worth as predictions, and which goals
+/// are met.
 pub fn summary(results: &Results, screen: Screen) -> String {
     let mut out = Text::new(screen);
     let lines = error_lines(results);
@@ -50,6 +52,7 @@ pub fn summary(results: &Results, screen: Screen) -> String {
         let mut table = Table::new([
             Column::words("table").key(),
             Column::words("metric").key(),
+            Column::words("class"),
             Column::numbers("cells"),
             Column::numbers("median"),
             Column::numbers("worst"),
@@ -57,16 +60,59 @@ pub fn summary(results: &Results, screen: Screen) -> String {
         ]);
         lines.into_iter().for_each(|line| table.row(line));
         out.table(&table);
+        out.blank();
+        out.labelled("Classes", BOLD, 0, "each published cell once, over all columns", PLAIN);
+        let headings = CLASS_HEADINGS.map(Column::numbers);
+        let mut table = Table::new([Column::words("class").key()].into_iter().chain(headings));
+        class_lines(results).into_iter().for_each(|line| table.row(line));
+        out.table(&table);
+        out.paragraph(&constants(results.study), PLAIN);
     }
-    let goals = judge(results);
-    if !goals.is_empty() {
-        if !out.is_empty() {
-            out.blank();
+    let judged = judge(results);
+    for (formula, heading) in [(true, "Formulas"), (false, "Goals, of predicted and blind cells")] {
+        let mut of_kind = judged.iter().filter(|judged| judged.formula == formula).peekable();
+        if of_kind.peek().is_some() {
+            if !out.is_empty() {
+                out.blank();
+            }
+            out.paragraph(heading, BOLD);
+            of_kind.for_each(|judged| goal(&mut out, judged));
         }
-        out.paragraph("Goals", BOLD);
-        goals.iter().for_each(|judged| goal(&mut out, judged));
     }
     out.into()
+}
+
+/// What a study was given.
+pub(crate) fn constants(study: &Study) -> String {
+    let counted = |count: usize| format!("{count} constant{}", if count == 1 { "" } else { "s" });
+    let mut text = format!("{} taken from published cells", counted(study.constants()));
+    if !study.elsewhere.is_empty() {
+        text += &format!(", {} from elsewhere or assumed", study.elsewhere.len());
+    }
+    text + "."
+}
+
+/// Headings of [`class_lines`], but for the class.
+pub(crate) const CLASS_HEADINGS: [&str; 6] =
+    ["cells", "median", "worst", "when blind: median", "worst", "zero here, where published"];
+
+/// Class, cells, median, worst, the same two of what was predicted before the published values were seen, and how many of
+/// the cells that were published as zero are zero here.
+pub(crate) fn class_lines(results: &Results) -> Vec<Vec<String>> {
+    let dash = || "–".to_owned();
+    let of = |errors: &Errors| {
+        let median = errors.median.map_or_else(dash, share);
+        [median, errors.worst.as_ref().map_or_else(dash, |(worst, _)| signed(*worst))]
+    };
+    let line = |of_class: ClassErrors| {
+        let zeros = match of_class.zeros {
+            0 => dash(),
+            zeros => format!("{} of {zeros}", of_class.zeros_alike),
+        };
+        let start = [of_class.class.name().to_owned(), of_class.cells.to_string()];
+        start.into_iter().chain(of(&of_class.errors)).chain(of(&of_class.then)).chain([zeros]).collect()
+    };
+    classes(results).into_iter().map(line).collect()
 }
 
 fn goal(out: &mut Text, judged: &Judged) {
@@ -115,8 +161,9 @@ fn laid_out(table: &TableResults) -> Table {
         for (place, heading) in columns.iter().enumerate() {
             let column = Column::numbers(heading);
             let is_first = place == 0;
-            laid_out.column(if is_first { column.titled(&metric.column, columns.len()) } else { column });
+            laid_out.column(if is_first { column.titled(&metric.column, columns.len() + 1) } else { column });
         }
+        laid_out.column(Column::words(""));
     }
     table.rows.iter().for_each(|row| laid_out.row(line(table, row, published)));
     laid_out
@@ -132,8 +179,37 @@ fn line(table: &TableResults, row: &Row, published: bool) -> Vec<String> {
         if published {
             line.push(cell.error().map_or_else(|| "–".to_owned(), signed));
         }
+        line.push(if cell.repeats {
+            format!("({})", letter(cell.class))
+        } else {
+            letter(cell.class).to_owned()
+        });
     }
     line
+}
+
+/// A class in the width that tables have for it.
+fn letter(class: Kind) -> &'static str {
+    match class {
+        Kind::Fitted => "f",
+        Kind::Structural => "s",
+        Kind::Predicted => "p",
+        Kind::Blind => "b",
+        Kind::Formula => "=",
+    }
+}
+
+/// What the letters of a table mean.
+fn letters(table: &TableResults) -> String {
+    let has = |class: &Kind| table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.class == *class);
+    let legend = Kind::ALL.into_iter().filter(has).map(|class| format!("{} {}", letter(class), class.name()));
+    legend.collect::<Vec<_>>().join(", ")
+}
+
+/// The class of a cell, in brackets if another cell says the same.
+pub(crate) fn class(cell: &Cell) -> String {
+    let name = cell.class.name();
+    if cell.repeats { format!("({name})") } else { name.to_owned() }
 }
 
 /// The printed figure, with a sign where it is in doubt.
@@ -165,27 +241,42 @@ pub(crate) fn marks(table: &TableResults) -> String {
     if any(Doubt::Suspect) {
         text += "* legible, but the paper itself contradicts it\n";
     }
+    if table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.repeats) {
+        text += "( ) repeats another cell, not counted\n";
+    }
     text
 }
 
-/// Table, metric, cells, median, worst, where: for every metric that was published.
+/// Table, metric, class, cells, median, worst, where: for every class of every metric that was published, without repeats.
 pub(crate) fn error_lines(results: &Results) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     for table in results.tables.iter().filter(|table| table.table.reference.published().is_some()) {
         for metric in &table.table.metrics {
-            let errors = table.errors(&[&metric.column]);
-            let (far, at) =
-                errors.worst.map_or(("–".to_owned(), String::new()), |(far, at)| (signed(far), at));
-            let left_out = errors.incomparable + errors.doubtful;
-            let cells = match left_out {
-                0 => errors.compared.to_string(),
-                _ => format!("{} of {}", errors.compared, errors.compared + left_out),
-            };
-            let median = errors.median.map_or_else(|| "–".to_owned(), share);
-            lines.push(vec![table.table.name.clone(), metric.column.clone(), cells, median, far, at]);
+            for class in Kind::ALL {
+                let cells = || {
+                    let all = table.cells::<&str, &str>(&[&metric.column], &[]);
+                    let mine = all.filter(move |(_, cell)| cell.class == class && !cell.repeats);
+                    mine.filter(|(_, cell)| cell.published.is_some())
+                };
+                if cells().next().is_some() {
+                    let errors = Errors::of(cells().map(|(row, cell)| (row.keys.values(), cell)));
+                    lines.push(error_line(&table.table.name, &metric.column, class, errors));
+                }
+            }
         }
     }
     lines
+}
+
+fn error_line(table: &str, metric: &str, class: Kind, errors: Errors) -> Vec<String> {
+    let (far, at) = errors.worst.map_or(("–".to_owned(), String::new()), |(far, at)| (signed(far), at));
+    let left_out = errors.incomparable + errors.doubtful;
+    let cells = match left_out {
+        0 => errors.compared.to_string(),
+        _ => format!("{} of {}", errors.compared, errors.compared + left_out),
+    };
+    let median = errors.median.map_or_else(|| "–".to_owned(), share);
+    vec![table.to_owned(), metric.to_owned(), class.name().to_owned(), cells, median, far, at]
 }
 
 /// A column's name in lines of at most 11 characters where it can be broken, behind underscores.

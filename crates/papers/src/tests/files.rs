@@ -72,7 +72,11 @@ fn every_selection_finds_rows() {
         let selections = study.notes.iter().map(|note| (&note.tables, &note.only));
         let selections = selections.chain(study.classes.iter().map(|class| (&class.tables, &class.only)));
         selections.for_each(|(tables, only)| tables.iter().for_each(|table| finds(table, only)));
-        assert!(study.classes.iter().all(|class| !class.constants.is_empty()));
+        study.repeats.iter().for_each(|repeat| {
+            repeat.tables.iter().for_each(|table| finds(table, &repeat.only));
+            assert!(!repeat.of.is_empty());
+        });
+        assert!(study.constants() > 0);
         assert!(study.not_reproduced.iter().all(|cells| !cells.reason.is_empty()));
     }
 }

@@ -34,8 +34,9 @@ fn conclusions(results: &Results) -> Vec<(String, Outcome)> {
 #[test]
 fn the_published_tables_give_the_published_answers() {
     let found = conclusions(&published());
-    assert_eq!(found[0], ("4096 bytes".to_owned(), Outcome::Met));
-    assert_eq!(found[1], ("32 bytes".to_owned(), Outcome::Met));
+    for (found, answer) in found.iter().zip(["4096 bytes; not judged: ", "32 bytes; not judged: "]) {
+        assert!(found.0.starts_with(answer) && found.1 == Outcome::NotJudged, "{found:?}");
+    }
     let text = "256 bytes: 12 channels, 32 ms of speech in a packet, jitter 4.0 ms, start-up delay 41.0 ms, margin to the \
                 deadline 28.0 ms";
     assert_eq!(found[2], (text.to_owned(), Outcome::NotJudged));
