@@ -60,6 +60,10 @@ struct Order {
     window: i64,
     longest_gap: i64,
     held: BTreeMap<i64, Pending>,
+    /// Blocks of the last longest gap that were written without some of their channels, with those that had come.
+    gaps: BTreeMap<i64, Vec<bool>>,
+    /// The first that was written.
+    first: Option<i64>,
     /// The next to write; not known before the first ones have come.
     next: Option<i64>,
     highest: Option<i64>,
@@ -75,6 +79,12 @@ struct Pending {
     parts: u64,
 }
 
+impl Pending {
+    fn new(channels: usize, frames: usize) -> Pending {
+        Pending { samples: vec![0.0; channels * frames], present: vec![false; channels], parts: 0 }
+    }
+}
+
 impl Order {
     fn new(stream: &Stream) -> Order {
         let blocks = |seconds: u32| {
@@ -87,6 +97,8 @@ impl Order {
             window: blocks(1),
             longest_gap: blocks(LONGEST_GAP),
             held: BTreeMap::new(),
+            gaps: BTreeMap::new(),
+            first: None,
             next: None,
             highest: None,
             counters: Counters::default(),
@@ -107,17 +119,23 @@ impl Order {
             self.counters.refused += 1;
             return;
         }
-        if self.next.is_some_and(|next| number < next) {
-            self.counters.late += 1;
+        if let Some(next) = self.next.filter(|next| number < *next) {
+            let present = self.gaps.get_mut(&number).map(|present| &mut present[first..first + count]);
+            match present {
+                Some(present) if !present.contains(&true) => {
+                    present.fill(true);
+                    self.counters.late += 1;
+                }
+                None if number < (next - self.longest_gap).max(self.first.unwrap_or(next)) => {
+                    self.counters.late += 1;
+                }
+                _ => self.counters.duplicate += 1,
+            }
             return;
         }
         self.counters.reordered += u64::from(number < highest);
         let (channels, frames) = (self.channels, self.frames);
-        let pending = self.held.entry(number).or_insert_with(|| Pending {
-            samples: vec![0.0; channels * frames],
-            present: vec![false; channels],
-            parts: 0,
-        });
+        let pending = self.held.entry(number).or_insert_with(|| Pending::new(channels, frames));
         if pending.present[first..first + count].contains(&true) {
             self.counters.duplicate += 1;
             return;
@@ -150,11 +168,18 @@ impl Order {
             if !is_over && !is_whole {
                 return;
             }
-            let pending = self.held.remove(&next);
-            let present = pending.as_ref().map_or(0, |pending| pending.parts);
-            self.counters.played += present;
-            self.counters.missing += self.parts.saturating_sub(present);
-            emit(pending.map_or_else(|| vec![0.0; self.channels * self.frames], |pending| pending.samples));
+            let Pending { samples, present, parts } =
+                self.held.remove(&next).unwrap_or_else(|| Pending::new(self.channels, self.frames));
+            self.counters.played += parts;
+            self.counters.missing += self.parts.saturating_sub(parts);
+            if present.contains(&false) {
+                self.gaps.insert(next, present);
+                while self.gaps.first_key_value().is_some_and(|(&gap, _)| gap < next - self.longest_gap) {
+                    self.gaps.pop_first();
+                }
+            }
+            emit(samples);
+            self.first.get_or_insert(next);
             self.next = Some(next + 1);
         }
     }
