@@ -11,7 +11,7 @@ use core::str::FromStr;
 
 use trunkline_core::{Bytes, Duration, QuantityError, Rate, Ratio};
 use trunkline_metrics::figures::{self, FigureKind, LimitKey, Quantity};
-use trunkline_metrics::{FlowMeta, RepetitionSummary};
+use trunkline_metrics::{FlowMeta, Measured, RepetitionSummary};
 
 use crate::alike::{self, Counts};
 use crate::model::{Figure, Limit, Operator, Point, Single, Subject};
@@ -180,9 +180,17 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<(Range<usize>
 
 /// Why a flow does not have a figure, if it has not. One without members keeps all limits.
 fn never_known(metric: &FigureKind, flow: &FlowMeta) -> Option<&'static str> {
+    let playback = flow.voice_path.and_then(|path| path.playback);
     match metric.id {
         _ if flow.members == 0 => None,
-        "late" if flow.playout.is_none() => Some("without a `playout` no message is late"),
+        "capture_overflows" | "samples_lost" if flow.voice_path.is_some() => None,
+        "capture_overflows" | "samples_lost" => {
+            Some("this flow has neither an A/D FIFO (`fifo` of the source `voice`) nor a `playback`")
+        }
+        _ if flow.measured == Measured::Nothing => Some("the messages of this flow have no sink"),
+        "late" | "loss_and_late" | "not_in_time" if flow.playout.is_none() => {
+            Some("without a `playout` no message is late")
+        }
         "mos" | "r" | "mouth_to_ear" | "ppl" if flow.listening.is_none() => Some(
             "quality is that of speech in one direction that is played; this flow needs a `playout` or a `playback`, the source \
              `voice` or a `codec`, and no `reflect`",
@@ -190,9 +198,26 @@ fn never_known(metric: &FigureKind, flow: &FlowMeta) -> Option<&'static str> {
         "throughput_answers" if !flow.is_answered => {
             Some("answers are counted in flows with `reflect` whose source has an `answer`")
         }
+        "affected" if !flow.carries_audio => Some("this flow carries no audio"),
+        "fairness" if flow.members == 1 && flow.sinks.len() < 2 => Some("this flow has only one member"),
+        _ if VOICE_PATH.contains(&metric.id) && playback.is_none() => Some("this flow has no `playback`"),
         _ => None,
     }
 }
+
+/// Figures of a D/A FIFO.
+const VOICE_PATH: &[&str] = &[
+    "start_up_mean",
+    "start_up_max",
+    "margin_mean",
+    "margin_min",
+    "margin_p001",
+    "margin_p01",
+    "underflows",
+    "silence",
+    "silence_longest",
+    "playback_overflows",
+];
 
 /// The limits, with a remark on each that no point of the experiment can measure, or that names a transport which its bundle has
 /// at no point.

@@ -32,13 +32,13 @@ from = "a"
 to = "b"
 transport = "tcp"
 source = { kind = "bulk", message = "8 KiB" }
-
 [flow.voice]
 from = "a"
 to = TO
 transport = "udp"
 source = { kind = "voice", samples = 80 }
 playout = "40 ms"
+playback = { kind = "fifo", depth = 4096 }
 "#;
 
 fn parse(to: &str, more: &str) -> Result<Vec<Limit>, String> {
@@ -304,10 +304,26 @@ fn a_limit_on_what_is_never_measured_is_refused() {
         Experiment::parse(&text, "never.toml", &()).map(|_| ()).map_err(|problems| problems.to_string())
     };
     let (voice, played) = ("source = \"voice\"", "source = \"voice\"\nplayout = \"40 ms\"");
+    let fifo = "source = \"voice\"\nplayback = { kind = \"fifo\", depth = 4096 }";
     let answered = "source = { kind = \"interactive\", answer = \"1 KB\" }";
     for (flow, limit, refused) in [
         (voice, "\"flow.call.late\" = \"< 1 %\"", Some("without a `playout` no message is late")),
         (played, "\"flow.call.late\" = \"< 1 %\"", None),
+        (voice, "\"flow.call.loss-and-late\" = \"< 1 %\"", Some("without a `playout` no message is late")),
+        (voice, "\"flow.call.not-in-time\" = \"< 1 %\"", Some("without a `playout` no message is late")),
+        (played, "\"flow.call.not-in-time\" = \"< 1 %\"", None),
+        (played, "\"flow.call.margin.min\" = \"> 1 ms\"", Some("this flow has no `playback`")),
+        (played, "\"flow.call.silence\" = \"< 1 s\"", Some("this flow has no `playback`")),
+        (fifo, "\"flow.call.margin.min\" = \"> 1 ms\"", None),
+        (played, "\"flow.call.capture-overflows\" = \"< 1\"", Some("neither an A/D FIFO")),
+        (fifo, "\"flow.call.capture-overflows\" = \"< 1\"", None),
+        (played, "\"flow.call.fairness\" = \"> 0.9\"", Some("only one member")),
+        (&format!("{played}\ncount = 2"), "\"flow.call.fairness\" = \"> 0.9\"", None),
+        (
+            "source = { kind = \"bulk\", message = \"1 KiB\", interval = \"10 ms\" }",
+            "\"flow.call.affected\" = \"< 1 %\"",
+            Some("carries no audio"),
+        ),
         (voice, "\"flow.call.mos\" = \"> 4\"", Some("this flow needs a `playout`")),
         (played, "\"flow.call.mos\" = \"> 4\"", None),
         (&format!("{played}\nreflect = true"), "\"flow.call.mos\" = \"> 4\"", Some("and no `reflect`")),

@@ -6,7 +6,7 @@ use trunkline_core::{Bytes, Duration, Rate};
 /// The most that a conversation may have under way, as the file sets it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SendLimit {
-    /// The option of the transport that sets it: `window` or `send-buffer`.
+    /// The option of the transport that sets it: `window`, `max-window`, `window-scaling` or `send-buffer`.
     pub option: &'static str,
     /// How much it is.
     pub bytes: Bytes,
@@ -27,7 +27,7 @@ pub struct SendLimit {
 /// What held a flow back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitedBy {
-    /// The option of the transport: `window` or `send-buffer`.
+    /// The option of the transport: `window`, `max-window`, `window-scaling` or `send-buffer`.
     pub option: String,
     /// How much it is.
     pub bytes: Bytes,

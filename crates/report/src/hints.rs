@@ -172,6 +172,13 @@ impl Found<'_> {
         let LimitedBy { option, bytes, blocks, round_trip, at_most, enough } = self.limit;
         let size = blocks.map_or_else(|| bytes.to_string(), |blocks| format!("{blocks} blocks ({bytes})"));
         let place = place(view, self.first, self.others as usize);
+        if option == "window-scaling" {
+            return format!(
+                "`{}` is limited by its transport's `window-scaling = false`{place}: with a round trip of {round_trip}, windows of \
+                 at most {bytes} allow about {at_most}.",
+                self.flow
+            );
+        }
         let more = match enough {
             Some(enough) => {
                 let kib = Bytes(enough.count().next_multiple_of(1024));

@@ -63,7 +63,8 @@ pub fn limit_unit(limit: &Limit, largest: f64) -> (&'static str, f64) {
 pub fn limits_hold(run: &StoredRun) -> Option<bool> {
     let view = view::View::new(run, None);
     let outcome = verdict::headline(&view, &view.sides[0]).outcome;
-    (!run.limits.is_empty()).then(|| outcome == Some(verdict::Outcome::Holds))
+    let hold = [verdict::Outcome::Holds, verdict::Outcome::NotApplicable].map(Some);
+    (!run.limits.is_empty()).then(|| hold.contains(&outcome))
 }
 
 /// A setting of a run as it is typed: `--set 'link.trunk.rate=5 Mbit/s'`.

@@ -386,6 +386,30 @@ fn a_limit_does_not_apply_where_the_flow_has_no_members() {
     let verdict = Verdict::of(&run.limits[0], &view, &view.sides[0]);
     assert_eq!(verdict.points[0].outcome, Outcome::NotApplicable, "no bulk transfer at the first point");
     assert_eq!(verdict.outcome(), Outcome::Holds);
+
+    for summary in
+        run.points.iter_mut().flat_map(|point| &mut point.repetitions).filter_map(|one| one.summary.as_mut())
+    {
+        summary.flows.iter_mut().for_each(|flow| flow.members = 0);
+    }
+    let view = View::new(&run, None);
+    let headline = headline(&view, &view.sides[0]);
+    assert_eq!(headline.text, "No limit applies: the flows that they name have no members.");
+    assert_eq!(headline.outcome, Some(Outcome::NotApplicable));
+    assert_eq!(crate::limits_hold(&run), Some(true), "as at a point of a sweep");
+}
+
+#[test]
+fn one_limit_may_apply_and_another_not() {
+    let mut run = fixtures::single(Backend::Live);
+    run.limits[0].subject = throughput(1);
+    for summary in run.points[0].repetitions.iter_mut().filter_map(|one| one.summary.as_mut()) {
+        summary.flows[1].members = 0;
+    }
+    let view = View::new(&run, None);
+    let headline = headline(&view, &view.sides[0]);
+    assert_eq!(headline.text, "1 of 2 limits holds, and no other applies.");
+    assert_eq!(headline.outcome, Some(Outcome::Holds));
 }
 
 #[test]

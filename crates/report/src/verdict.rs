@@ -79,15 +79,14 @@ impl<'a> Verdict<'a> {
     }
 
     /// Over all points: broken if it is broken anywhere; holds only if it was measured and holds wherever it applies, in a
-    /// run that is finished.
+    /// run that is finished; does not apply if it applies at no point.
     pub(crate) fn outcome(&self) -> Outcome {
         if self.points.iter().any(|p| p.outcome == Outcome::Broken) {
             Outcome::Broken
-        } else if self.is_unfinished
-            || self.count(Outcome::NotMeasured) > 0
-            || self.count(Outcome::Holds) == 0
-        {
+        } else if self.is_unfinished || self.points.is_empty() || self.count(Outcome::NotMeasured) > 0 {
             Outcome::NotMeasured
+        } else if self.count(Outcome::Holds) == 0 {
+            Outcome::NotApplicable
         } else {
             Outcome::Holds
         }
@@ -173,7 +172,7 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
         let text = format!("{measured} measured; the file sets no limits.");
         return Headline { outcome: None, text };
     }
-    let holding = verdicts.iter().filter(|v| v.outcome() == Outcome::Holds).count();
+    let of_outcome = |outcome| verdicts.iter().filter(|v| v.outcome() == outcome).count();
     let broken: Vec<&Verdict> = verdicts.iter().filter(|v| v.outcome() == Outcome::Broken).collect();
     let limits = verdicts.len();
     if let Some(first) = broken.first() {
@@ -215,19 +214,29 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
         );
         return Headline { outcome: Some(Outcome::NotMeasured), text };
     }
-    if holding < limits {
+    let unknown = of_outcome(Outcome::NotMeasured);
+    if unknown > 0 {
         let text = format!(
             "No limit is broken, but {} could not be judged{}.",
-            if limits - holding == 1 { "one".to_owned() } else { (limits - holding).to_string() },
+            if unknown == 1 { "one".to_owned() } else { unknown.to_string() },
             if points > 1 { " at every point" } else { "" }
         );
         return Headline { outcome: Some(Outcome::NotMeasured), text };
     }
-    let hold = match limits {
-        1 => "The limit holds".to_owned(),
-        2 => "Both limits hold".to_owned(),
-        n => format!("All {n} limits hold"),
+    let holding = of_outcome(Outcome::Holds);
+    let hold = match (holding, limits) {
+        (0, _) => {
+            let text = "No limit applies: the flows that they name have no members.".to_owned();
+            return Headline { outcome: Some(Outcome::NotApplicable), text };
+        }
+        (1, 1) => "The limit holds".to_owned(),
+        (2, 2) => "Both limits hold".to_owned(),
+        (n, all) if n == all => format!("All {n} limits hold"),
+        (n, all) => {
+            format!("{n} of {all} limits {}, and no other applies,", if n == 1 { "holds" } else { "hold" })
+        }
     };
+    let hold = if points == 1 { hold.trim_end_matches(',').to_owned() } else { hold };
     let at = match view.points().iter().filter(|p| all_hold(&verdicts, p.index)).count() {
         _ if points == 1 => ".".to_owned(),
         passing if passing == points => format!(" at all {points} points."),

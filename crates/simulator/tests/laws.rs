@@ -138,6 +138,25 @@ fn tcp_is_limited_by_window_over_round_trip_time() {
 }
 
 #[test]
+fn the_option_that_limits_the_window_of_tcp_is_named() {
+    for (options, option, bytes) in [
+        ("window = \"32 KiB\"", "window", 32 << 10),
+        ("max-window = \"48 KiB\"", "max-window", 48 << 10),
+        ("window-scaling = false", "window-scaling", 65_535),
+        ("window-scaling = false, window = \"1 MiB\"", "window-scaling", 65_535),
+        ("window-scaling = false, max-window = \"48 KiB\"", "max-window", 48 << 10),
+    ] {
+        let summary = simulate(&parse(&format!(
+            "name = \"test\"\nduration = \"5 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+             between = [\"a\", \"b\"]\nrate = \"50 Mbit/s\"\ndelay = \"50 ms\"\n[flow.bulk]\nfrom = \"a\"\nto = \"b\"\n\
+             transport = {{ kind = \"tcp\", {options} }}\nsource = \"bulk\"\n"
+        )));
+        let limited = flow(&summary, "bulk").limited_by.as_ref().expect(options);
+        assert_eq!((limited.option.as_str(), limited.bytes), (option, Bytes(bytes)), "{options}");
+    }
+}
+
+#[test]
 fn a_shared_link_is_full_and_never_more() {
     let bulk = "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = { kind = \"tcp\", window = \"32 KiB\" }\n\
                 source = { kind = \"bulk\" }\ncount = 3\n";

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Value, Values};
 use trunkline_core::{Bytes, Duration};
 
-use super::{MAX_MSS, Nagle, TcpConfig, TcpEndpoint, UnknownAlgorithm};
+use super::{BufferConfig, MAX_MSS, Nagle, TcpConfig, TcpEndpoint, UnknownAlgorithm};
 use crate::conversation::Features;
 use crate::features;
 use crate::framing::MAX_PAYLOAD;
@@ -195,7 +195,7 @@ impl TransportOptions for Tcp {
     }
 
     fn in_flight_in_sim(&self) -> Option<(&'static str, Bytes)> {
-        self.in_flight().or_else(|| self.0.fixed_buffer())
+        self.0.most_in_flight()
     }
 
     fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
@@ -273,12 +273,19 @@ impl TransportOptions for Mptcp {
 }
 
 impl TcpOptions {
-    /// The smaller of the buffers that do not grow.
-    fn fixed_buffer(&self) -> Option<(&'static str, Bytes)> {
-        let config = &*self.config;
-        let buffers = [("window", &config.receive_buffer), ("send-buffer", &config.send_buffer)];
-        let fixed = buffers.into_iter().filter(|(_, buffer)| buffer.initial == buffer.max);
-        fixed.map(|(option, buffer)| (option, Bytes(buffer.max as u64))).min_by_key(|(_, bytes)| *bytes)
+    /// The smallest of the windows and buffers that do not grow beyond what the file or the profile allows.
+    fn most_in_flight(&self) -> Option<(&'static str, Bytes)> {
+        let TcpConfig { receive_buffer, send_buffer, window_scaling, .. } = &*self.config;
+        let is_fixed = |buffer: &BufferConfig| buffer.initial == buffer.max;
+        let is_given = |key: &str| self.given.iter().any(|given| given == key);
+        let limits = [
+            ("max-window", is_given("max-window"), receive_buffer.max),
+            ("window", is_fixed(receive_buffer), receive_buffer.max),
+            ("window-scaling", !window_scaling, usize::from(u16::MAX)),
+            ("send-buffer", is_fixed(send_buffer), send_buffer.max),
+        ];
+        let limits = limits.into_iter().filter(|(_, limits, _)| *limits);
+        limits.map(|(option, _, bytes)| (option, Bytes(bytes as u64))).min_by_key(|(_, bytes)| *bytes)
     }
 
     fn full_packet(&self, mtu: Bytes) -> Bytes {
