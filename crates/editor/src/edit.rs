@@ -24,7 +24,7 @@ pub enum Edit {
     },
     /// Renames a host, link, flow or bundle, wherever the file names it.
     Rename {
-        /// Its meaning.
+        /// The section of the file.
         section: Section,
         /// Its name.
         from: String,

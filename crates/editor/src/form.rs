@@ -43,7 +43,7 @@ pub struct FormSection {
 pub struct FormKey {
     /// As written.
     pub name: &'static str,
-    /// Its meaning.
+    /// Description of the key, as in the reference.
     pub doc: &'static str,
     /// Whether it is required.
     pub required: bool,
@@ -133,7 +133,7 @@ pub enum FormShape {
 pub struct Choice {
     /// As written.
     pub name: &'static str,
-    /// Its meaning.
+    /// Description of the word, as in the reference.
     pub doc: &'static str,
 }
 
@@ -146,7 +146,7 @@ pub struct Alternative {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     pub aliases: &'static [&'static str],
-    /// Its meaning.
+    /// Description of the kind, as in the reference.
     pub doc: &'static str,
     /// Its keys beside `kind`.
     #[schema(no_recursion)]
@@ -158,7 +158,7 @@ pub struct Alternative {
 pub struct FormMedium {
     /// As written.
     pub name: &'static str,
-    /// Its meaning.
+    /// Description of the medium, as in the reference.
     pub doc: &'static str,
     /// Number of hosts that it connects.
     pub stations: Stations,
@@ -184,7 +184,7 @@ pub struct FormFigure {
     pub of: FigureOf,
     /// As written.
     pub name: &'static str,
-    /// Its meaning.
+    /// Description of the figure.
     pub doc: &'static str,
     /// The quantity with which it is compared.
     pub shape: FormShape,

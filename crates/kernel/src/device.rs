@@ -9,7 +9,7 @@ use crate::vhost::{self, Malformed, Region, Request};
 const PREFIX: usize = 12;
 const ETHERNET: usize = 14;
 /// The largest frame.
-const MOST_FRAME: usize = ETHERNET + 65_535;
+const MAX_FRAME: usize = ETHERNET + 65_535;
 
 const MTU: u64 = 1 << 3;
 const MAC: u64 = 1 << 5;
@@ -59,7 +59,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device with this address, for packets up to this size.
+    /// A device with this address, for packets of up to `mtu` bytes.
     pub fn new(mac: [u8; 6], mtu: u16) -> Device {
         Device { mac, mtu, memory: None, queues: Default::default(), sent: Vec::new() }
     }
@@ -132,7 +132,7 @@ impl Device {
         let queue = &mut self.queues[TRANSMIT];
         let Some(memory) = self.memory.as_ref().filter(|_| queue.is_ready()) else { return Ok(false) };
         while let Some(buffer) = queue.pop(memory)? {
-            if ((PREFIX + ETHERNET) as u64..=(PREFIX + MOST_FRAME) as u64).contains(&buffer.readable()) {
+            if ((PREFIX + ETHERNET) as u64..=(PREFIX + MAX_FRAME) as u64).contains(&buffer.readable()) {
                 let mut frame = buffer.read(memory)?;
                 frame.drain(..PREFIX);
                 self.sent.push(frame);
@@ -162,6 +162,9 @@ impl Device {
 fn map(regions: &[Region], file: Option<File>) -> Result<Memory, DeviceError> {
     match (regions, file) {
         ([region], Some(file)) => Ok(Memory::new(file, *region)),
-        _ => Err(DeviceError::Memory("it has more than one part; give the kernel less".to_owned())),
+        _ => {
+            let message = format!("{} memory regions; expected one, with its file", regions.len());
+            Err(DeviceError::Memory(message))
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A kernel that runs: its clock, its interfaces, and the messages that follow from them.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -27,14 +27,18 @@ use crate::vhost::{self, Header, Request};
 const TIME_OF_DAY: u64 = 1_767_225_600_000_000_000;
 /// The variable with the seed of a kernel's random numbers; `cargo xtask kernel` builds one that asks for it.
 const SEED: &str = "UML_RANDOM_SEED";
-/// Time to wait for a message before a look at whether the kernel still runs.
-const PATIENCE: u8 = 200;
+/// Milliseconds to wait for a message before a look at whether the kernel still runs.
+const POLL_INTERVAL_MS: u8 = 200;
 /// Time for a kernel to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time in which a kernel may compute without a message: virtual time stands still meanwhile.
 const COMPUTE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Lines of the console that an error quotes.
 const QUOTED: usize = 12;
+/// The end of a console in which those lines are looked for, in bytes.
+const QUOTED_BYTES: u64 = 64 << 10;
+/// The end of a console that is kept, in bytes.
+const MAX_CONSOLE: u64 = 16 << 20;
 
 /// Parameters of a kernel.
 #[derive(Clone, Debug)]
@@ -107,6 +111,8 @@ impl Guest {
             .args(["time-travel=ext:clock", "uml_dir=control"])
             .arg(format!("init={}", boot.init.display()))
             .arg(format!("{VARIABLE}=1"));
+        // Replaced by its connection. Nothing may fail between the start and what ends the process.
+        let unconnected = UnixStream::pair().map_err(failed("no socket for its clock"))?.0;
         let mut interfaces = Vec::new();
         for (index, interface) in boot.setup.interfaces.iter().enumerate() {
             let listener = UnixListener::bind(path(&format!("net{index}")));
@@ -133,8 +139,7 @@ impl Guest {
         let mut guest = Guest {
             name: boot.name.to_owned(),
             process,
-            // Replaced when it connects.
-            clock: UnixStream::pair().map_err(failed("no socket for its clock"))?.0,
+            clock: unconnected,
             interfaces,
             now: 0,
             wants: None,
@@ -143,10 +148,10 @@ impl Guest {
         let started = Instant::now();
         loop {
             let mut ready = [PollFd::new(clock.as_fd(), PollFlags::POLLIN)];
-            let count = poll(&mut ready, PollTimeout::from(PATIENCE))
-                .map_err(|error| guest.system("its clock")(error.into()))?;
-            if count > 0 {
-                break;
+            match poll(&mut ready, PollTimeout::from(POLL_INTERVAL_MS)) {
+                Ok(0) | Err(nix::errno::Errno::EINTR) => {}
+                Ok(_) => break,
+                Err(error) => return Err(guest.system("its clock")(error.into())),
             }
             if guest.check_alive().is_err() {
                 let kernel = boot.kernel.display().to_string();
@@ -166,13 +171,17 @@ impl Guest {
         self.wants
     }
 
-    /// The text of its console.
+    /// The text of its console; of a long one the last 16 MiB, after a line with the number of bytes left out.
     pub fn console(&self) -> String {
-        let console = std::fs::read(self.folder.path().join("console")).unwrap_or_default();
-        String::from_utf8_lossy(&console).replace('\r', "")
+        self.end_of_console(MAX_CONSOLE)
     }
 
-    /// Lets it run at a time, until it waits again; up to `until` it need not ask.
+    fn end_of_console(&self, max: u64) -> String {
+        File::open(self.folder.path().join("console")).and_then(|file| end_of(file, max)).unwrap_or_default()
+    }
+
+    /// Lets it run at `now`, until it waits again; up to `until` it need not ask. Both are nanoseconds since the kernel's
+    /// start.
     ///
     /// # Errors
     /// If it ends or says what makes no sense.
@@ -191,7 +200,7 @@ impl Guest {
         self.interfaces[interface].sent.drain(..)
     }
 
-    /// Gives it a packet at a time, while it waits.
+    /// Gives it a packet at `now`, in nanoseconds since the kernel's start, while it waits.
     ///
     /// # Errors
     /// If it ends or says what makes no sense.
@@ -272,7 +281,7 @@ impl Guest {
                 .iter()
                 .map(|(_, fd): &(_, BorrowedFd<'_>)| PollFd::new(*fd, PollFlags::POLLIN))
                 .collect();
-            let polled = poll(&mut ready, PollTimeout::from(PATIENCE));
+            let polled = poll(&mut ready, PollTimeout::from(POLL_INTERVAL_MS));
             let place = ready.iter().position(|fd| fd.any().unwrap_or(false));
             match polled {
                 Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -361,7 +370,7 @@ impl Guest {
     }
 
     fn ended(&mut self) -> KernelError {
-        let console = self.console();
+        let console = self.end_of_console(QUOTED_BYTES);
         let lines: Vec<&str> = console.lines().filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(QUOTED)..].join("\n");
         KernelError::Ended { host: self.name.clone(), console: last }
@@ -375,6 +384,22 @@ impl Guest {
         let host = self.name.clone();
         move |error| KernelError::System { host, what, error }
     }
+}
+
+/// The text of a file, without carriage returns; if it is longer than `max` bytes, its end, after a line with the
+/// number of bytes left out.
+fn end_of(mut file: File, max: u64) -> io::Result<String> {
+    let before = file.metadata()?.len().saturating_sub(max);
+    let mut bytes = match before {
+        0 => Vec::new(),
+        _ => format!("[{before} bytes before this are left out]\n").into_bytes(),
+    };
+    file.seek(SeekFrom::Start(before))?;
+    file.take(max).read_to_end(&mut bytes)?;
+    let mut text = String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    text.retain(|c| c != '\r');
+    Ok(text)
 }
 
 /// Receives bytes, and the file that may come with them.
@@ -395,5 +420,23 @@ impl Drop for Guest {
         // Errors mean that it has gone.
         let _ = killpg(Pid::from_raw(self.process.id() as i32), Signal::SIGKILL);
         let _ = self.process.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_console_the_end_is_kept() {
+        let end = |text: &str, max| {
+            let mut file = tempfile::tempfile().expect("a file");
+            file.write_all(text.as_bytes()).expect("room for it");
+            end_of(file, max).expect("it can be read")
+        };
+        assert_eq!(end("one\r\ntwo\r\n", 10), "one\ntwo\n");
+        assert_eq!(end("one\r\ntwo\r\n", 9), "[1 bytes before this are left out]\nne\ntwo\n");
+        // The first byte that is kept is the second of a letter.
+        assert_eq!(end("é!", 2), "[1 bytes before this are left out]\n\u{fffd}!");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::unistd::Pid;
-use trunkline_core::{Duration as Span, Ecn, Packet, Port, Time};
+use trunkline_core::{Duration as Span, Ecn, Packet, Port, Seed, Time};
 use trunkline_experiment::{PathStep, Scenario};
 use trunkline_metrics::Console;
 use trunkline_simulator::{GuestFailure, GuestPacket, Guests};
@@ -94,7 +94,7 @@ impl Kernels {
     /// If one does not start.
     pub fn start(
         scenario: &Scenario,
-        seed: u64,
+        seed: Seed,
         folder: &Path,
         init: &Path,
     ) -> Result<Option<Kernels>, KernelError> {
@@ -106,7 +106,7 @@ impl Kernels {
             let kernel = of.kernel.as_ref()?;
             let file = folder.join(&kernel.file);
             let setup = setup(&plan, host, kernel.run.clone(), folder);
-            let seed = seed.wrapping_add(host as u64);
+            let seed = seed.stream(&format!("hosts.{}/kernel", of.name)).bits();
             Some((host, of.name.clone(), file, setup, seed))
         };
         let pinned = Pinned::new();
@@ -128,11 +128,15 @@ impl Kernels {
         Ok(Some(Kernels { hosts, plan, flows: Flows::default(), lookahead, _pinned: pinned }))
     }
 
-    /// The output of the hosts until now.
+    /// The output of the hosts until now: of each as [`Guest::console`] has it.
     pub fn consoles(&self) -> Vec<Console> {
-        let console = |running: &Running| Console {
-            host: self.plan.hosts[running.host].name.clone(),
-            text: running.guest.console().replacen(&format!("{READY}\n"), "", 1),
+        let console = |running: &Running| {
+            let (host, ready) = (self.plan.hosts[running.host].name.clone(), format!("{READY}\n"));
+            let mut text = running.guest.console();
+            if let Some(at) = text.find(&ready) {
+                text.replace_range(at..at + ready.len(), "");
+            }
+            Console { host, text }
         };
         self.hosts.iter().map(console).collect()
     }
@@ -233,9 +237,10 @@ fn start_guest(boot: &Boot<'_>) -> Result<Guest, KernelError> {
             guest.sent(index).for_each(drop);
         }
     }
-    match guest.console().lines().any(|line| line == READY) {
+    let console = guest.console();
+    match console.lines().any(|line| line == READY) {
         true => Ok(guest),
-        false => Err(KernelError::NotReady { host: boot.name.to_owned(), console: guest.console() }),
+        false => Err(KernelError::NotReady { host: boot.name.to_owned(), console }),
     }
 }
 
@@ -284,6 +289,5 @@ fn simulated(at: u64) -> Option<Time> {
 }
 
 fn failure(error: KernelError) -> GuestFailure {
-    let (host, reason) = error.parts();
-    GuestFailure { host, reason }
+    GuestFailure(error.to_string())
 }

@@ -51,7 +51,7 @@ pub struct Interface {
     pub mac: [u8; 6],
     /// Its address; all of the link have the first 24 bits in common.
     pub address: Ipv4Addr,
-    /// The largest packet.
+    /// The largest packet, in bytes.
     pub mtu: u16,
     /// The other stations of its link, with their hardware addresses.
     pub neighbours: Vec<(Ipv4Addr, [u8; 6])>,

@@ -38,14 +38,14 @@ pub enum KernelError {
         error: device::DeviceError,
     },
     /// Its clock.
-    #[error("host `{host}`: operation {operation} of its clock is unknown")]
+    #[error("host `{host}`: unknown time-travel operation {operation}")]
     Clock {
         /// The host.
         host: String,
         /// The operation.
         operation: u32,
     },
-    /// It does not ask for the time.
+    /// It does not connect to the simulation's clock.
     #[error(
         "host `{host}`: the kernel does not connect to the simulation's clock; build it with \
          CONFIG_UML_TIME_TRAVEL_SUPPORT, as `cargo xtask kernel` does"
@@ -65,7 +65,7 @@ pub enum KernelError {
     },
     /// It ends at once.
     #[error(
-        "host `{host}`: `{kernel}` has ended before it asked for the time; it is not a User-Mode Linux with \
+        "host `{host}`: `{kernel}` has ended before it connected to the simulation's clock; it is not a User-Mode Linux with \
          CONFIG_UML_TIME_TRAVEL_SUPPORT, as `cargo xtask kernel` builds it"
     )]
     NoKernel {
@@ -96,12 +96,8 @@ pub enum KernelError {
 }
 
 impl KernelError {
-    /// The same without the host, which stands before it.
-    pub(crate) fn parts(&self) -> (String, String) {
-        let text = self.to_string();
-        match text.strip_prefix("host `").and_then(|rest| rest.split_once("`: ")) {
-            Some((host, reason)) => (host.to_owned(), reason.to_owned()),
-            None => (String::new(), text),
-        }
+    /// True if another file or kernel would help, rather than another environment.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(self, KernelError::NoTimeTravel { .. } | KernelError::NoKernel { .. } | KernelError::Plan(_))
     }
 }

@@ -8,7 +8,7 @@ use crate::device::DeviceError;
 use crate::vhost::Region;
 
 /// The machine's own limit.
-pub(crate) const MOST_ENTRIES: u16 = 256;
+pub(crate) const MAX_ENTRIES: u16 = 256;
 
 const DESCRIPTOR: u64 = 16;
 const HAS_NEXT: u16 = 1;
@@ -133,7 +133,7 @@ impl Queue {
     }
 
     pub(crate) fn set_size(&mut self, size: u32) -> Result<(), DeviceError> {
-        let valid = |size: &u16| size.is_power_of_two() && *size <= MOST_ENTRIES;
+        let valid = |size: &u16| size.is_power_of_two() && *size <= MAX_ENTRIES;
         self.size = u16::try_from(size).ok().filter(valid).ok_or_else(|| damaged(format!("size {size}")))?;
         self.is_ready = false;
         Ok(())
@@ -151,7 +151,7 @@ impl Queue {
         self.is_ready = false;
     }
 
-    /// Lets the queue work, if it lies in the memory.
+    /// Lets the queue work, if it lies in the memory; without memory it stays off.
     pub(crate) fn set_ready(&mut self, ready: bool, memory: Option<&Memory>) -> Result<(), DeviceError> {
         if let Some(memory) = memory.filter(|_| ready) {
             let size = usize::from(self.size);
@@ -161,7 +161,7 @@ impl Queue {
                 memory.place(address, length)?;
             }
         }
-        self.is_ready = ready && self.size > 0;
+        self.is_ready = ready && self.size > 0 && memory.is_some();
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl Queue {
             let [a0, a1, a2, a3, a4, a5, a6, a7, l0, l1, l2, l3, f0, f1, n0, n1] = descriptor;
             let flags = u16::from_le_bytes([f0, f1]);
             if flags & INDIRECT != 0 {
-                return Err(damaged("a table of buffers, which nobody has offered"));
+                return Err(damaged("an indirect descriptor, a feature that the device did not offer"));
             }
             let address = u64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
             let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;

@@ -4,7 +4,7 @@
 /// Bytes of a message's header.
 pub const HEADER: usize = 12;
 /// The longest payload that a driver of a network device sends.
-pub const MOST_PAYLOAD: usize = 4096;
+pub const MAX_PAYLOAD: usize = 4096;
 
 const VERSION: u32 = 1;
 const IS_REPLY: u32 = 1 << 2;
@@ -110,7 +110,7 @@ impl Header {
             return Err(Malformed::Version(flags & 3));
         }
         match usize::try_from(size) {
-            Ok(size) if size <= MOST_PAYLOAD => {
+            Ok(size) if size <= MAX_PAYLOAD => {
                 Ok(Header { request: word(0), needs_reply: flags & NEEDS_REPLY != 0, size })
             }
             _ => Err(Malformed::Long(size)),

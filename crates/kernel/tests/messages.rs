@@ -142,6 +142,22 @@ fn a_queue_outside_of_the_memory_is_refused() {
     assert!(driver.device.handle(Request::Kick(2), None).is_err());
 }
 
+/// A queue that is switched on before the memory is known was compared with nothing.
+#[test]
+fn a_queue_without_memory_stays_off() {
+    let driver = Driver::new(&[0; SIZE as usize]);
+    let mut device = Device::new([2, 0, 0, 0, 0, 9], 1500);
+    let mut ask = |request, file| device.handle(request, file);
+    ask(Request::SetSize(1, u32::from(ENTRIES)), None).expect("a size");
+    ask(Request::SetAddress { queue: 1, rings: [u64::MAX; 3] }, None).expect("addresses");
+    ask(Request::SetEnabled(1, true), None).expect("nothing to compare them with");
+    let region = Region { address: BASE, size: SIZE, offset: 0 };
+    ask(Request::SetMemory(vec![region]), Some(driver.file)).expect("memory");
+    assert_eq!(ask(Request::Kick(1), None).expect("a queue that is off").call, None);
+    let regions = ask(Request::SetMemory(vec![region; 2]), None).expect_err("two regions").to_string();
+    assert!(regions.contains("2 memory regions; expected one, with its file"), "{regions}");
+}
+
 const BASE: u64 = 0x10_000;
 const SIZE: u64 = 0x4000;
 /// Descriptors, available ring and used ring of a queue, one queue behind the other; then buffers.

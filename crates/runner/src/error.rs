@@ -25,9 +25,12 @@ pub enum RunnerError {
     /// The experiment asks for what a simulation does not have: bad input.
     #[error(transparent)]
     Simulation(#[from] trunkline_simulator::SimulationError),
-    /// A host that is a kernel does not start: bad input.
+    /// A host cannot be a kernel here: bad input.
     #[error("{0}")]
     Kernel(String),
+    /// A host that is a kernel has failed.
+    #[error(transparent)]
+    Guest(#[from] trunkline_simulator::GuestFailure),
     /// Sockets, the far end, the network.
     #[error(transparent)]
     Live(#[from] trunkline_live::LiveError),
@@ -55,6 +58,9 @@ pub enum RunnerError {
     /// The received audio could not be written.
     #[error("the received audio cannot be written: {0}; free some space or set `audio = false` in the flow")]
     Audio(std::io::Error),
+    /// The output of programs on hosts that are kernels could not be written.
+    #[error("the output of host programs cannot be written: {0}; free some space")]
+    Consoles(std::io::Error),
     /// What was heard could not be written, or there is nothing to hear.
     #[error(transparent)]
     Hear(#[from] HearError),
@@ -75,7 +81,7 @@ impl RunnerError {
             RunnerError::Live(error) => error.is_bad_input(),
             RunnerError::Wire(error) => error.is_bad_input(),
             RunnerError::Store(error) => error.is_bad_input(),
-            RunnerError::Audio(_) => false,
+            RunnerError::Guest(_) | RunnerError::Audio(_) | RunnerError::Consoles(_) => false,
         }
     }
 }

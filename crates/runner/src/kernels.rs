@@ -2,14 +2,15 @@
 
 use trunkline_core::Seed;
 use trunkline_experiment::{Host, Point, Scenario, Supervisor};
-use trunkline_metrics::{DriverOutcome, Recorder};
+use trunkline_metrics::Recorder;
 use trunkline_store::Backend;
 
+use crate::driven::Driven;
 use crate::error::RunnerError;
 use crate::request::Request;
 
 /// The most kernels of a simulation: each takes up to its memory of this machine.
-const MOST: usize = 32;
+const MAX_KERNELS: usize = 32;
 
 /// Refuses kernels on a backend without them.
 pub(crate) fn refuse(backend: Backend, scenario: &Scenario) -> Result<(), RunnerError> {
@@ -24,7 +25,9 @@ pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), Ru
     let kernels = scenario.hosts.iter().filter_map(|host| Some((host, host.kernel.as_ref()?)));
     for (count, (host, kernel)) in kernels.enumerate() {
         let refused = match request.backend {
-            Backend::Sim if count == MOST => Some(format!("more than {MOST} hosts with a `kernel`")),
+            Backend::Sim if count == MAX_KERNELS => {
+                Some(format!("more than {MAX_KERNELS} hosts with a `kernel`"))
+            }
             Backend::Sim => refusal(request, &kernel.file),
             backend => Some(elsewhere(backend)),
         };
@@ -54,12 +57,12 @@ pub(crate) fn run(
     seed: Seed,
     recorder: &mut (dyn Recorder + Send),
     supervisor: &mut (dyn Supervisor + Send),
-) -> Result<DriverOutcome, RunnerError> {
+) -> Driven {
     match request.kernel_init {
         Some(init) if point.scenario.hosts.iter().any(|host| host.kernel.is_some()) => {
             with_kernels((request, init), point, seed, recorder, supervisor)
         }
-        _ => Ok(trunkline_simulator::run(&point.scenario, seed, recorder, supervisor)?),
+        _ => Ok((trunkline_simulator::run(&point.scenario, seed, recorder, supervisor)?, None)),
     }
 }
 
@@ -71,15 +74,23 @@ mod linux {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
-    use trunkline_kernel::Kernels;
-    use trunkline_simulator::Guests;
+    use trunkline_kernel::{KernelError, Kernels};
+    use trunkline_metrics::DriverOutcome;
+    use trunkline_simulator::{GuestFailure, Guests};
 
     use super::*;
 
     /// Why a kernel cannot be started.
     pub(crate) fn refusal(request: &Request<'_>, file: &str) -> Option<String> {
-        if request.kernel_init.is_none() {
+        let Some(init) = request.kernel_init else {
             return Some("only `trunkline run` starts hosts with a `kernel`".to_owned());
+        };
+        // It is a parameter of the kernel, and those are separated by spaces.
+        if init.display().to_string().contains(char::is_whitespace) {
+            let program = init.display();
+            return Some(format!(
+                "a kernel cannot start `{program}`, whose path has a space; move the program"
+            ));
         }
         let path = folder(request.file).join(file);
         let built = "`cargo xtask kernel` builds one";
@@ -98,17 +109,23 @@ mod linux {
         seed: Seed,
         recorder: &mut (dyn Recorder + Send),
         supervisor: &mut (dyn Supervisor + Send),
-    ) -> Result<DriverOutcome, RunnerError> {
-        let failed = |error: &dyn std::fmt::Display| RunnerError::Kernel(error.to_string());
-        let file = std::path::absolute(request.file).map_err(|error| failed(&error))?;
-        let numbers = seed.stream("kernels").bits();
+    ) -> Driven {
+        let file =
+            std::path::absolute(request.file).map_err(|error| RunnerError::Kernel(error.to_string()))?;
         let scenario = point.scenario.singles();
-        let mut kernels =
-            Kernels::start(&scenario, numbers, folder(&file), init).map_err(|error| failed(&error))?;
+        let mut kernels = Kernels::start(&scenario, seed, folder(&file), init).map_err(failure)?;
         let guests = kernels.as_mut().map(|kernels| kernels as &mut dyn Guests);
-        let outcome = trunkline_simulator::run_with(&point.scenario, seed, guests, recorder, supervisor)?;
+        let (outcome, failed) =
+            trunkline_simulator::run_with(&point.scenario, seed, guests, recorder, supervisor)?;
         let consoles = kernels.iter().flat_map(Kernels::consoles).collect();
-        Ok(DriverOutcome { consoles, ..outcome })
+        Ok((DriverOutcome { consoles, ..outcome }, failed.map(RunnerError::Guest)))
+    }
+
+    fn failure(error: KernelError) -> RunnerError {
+        match error.is_bad_input() {
+            true => RunnerError::Kernel(error.to_string()),
+            false => GuestFailure(error.to_string()).into(),
+        }
     }
 
     /// The folder of the experiment file, to which the kernels' paths are relative.
@@ -129,6 +146,6 @@ fn with_kernels(
     seed: Seed,
     recorder: &mut (dyn Recorder + Send),
     supervisor: &mut (dyn Supervisor + Send),
-) -> Result<DriverOutcome, RunnerError> {
-    Ok(trunkline_simulator::run(&point.scenario, seed, recorder, supervisor)?)
+) -> Driven {
+    Ok((trunkline_simulator::run(&point.scenario, seed, recorder, supervisor)?, None))
 }

@@ -20,16 +20,19 @@ use crate::schedule::{precheck, repetition_length};
 ///
 /// # Errors
 /// If the simulator refuses the experiment.
+///
+/// # Panics
+/// If the experiment has no such point.
 pub fn predict(
-    experiment: &Experiment,
+    mut experiment: Experiment,
     point: usize,
     supervisor: &mut (dyn Supervisor + Send),
 ) -> Result<StoredRun, RunnerError> {
     let hear = Hear::default();
     let live = LiveOptions::new(FarEnd::Process { program: PathBuf::new(), arguments: Vec::new() });
-    let only = Experiment { points: vec![experiment.points[point].clone()], ..experiment.clone() };
+    experiment.points = vec![experiment.points.swap_remove(point)];
     let request = Request {
-        experiment: &only,
+        experiment: &experiment,
         file: Path::new(""),
         backend: Backend::Sim,
         jobs: 1,
@@ -41,19 +44,20 @@ pub fn predict(
         fleet: None,
     };
     precheck(&request)?;
-    let scenario = &only.points[0].scenario;
+    let point = &experiment.points[0];
+    let scenario = &point.scenario;
     let flows = metas(scenario.flows.iter().map(|flow| flow.meta.clone()), Backend::Sim);
     let mut no_trace = ();
     let mut meter =
         Meter::new(&flows, &mut no_trace).with_bundles(&scenario.bundles).with_drain(scenario.drain);
     let started = jiff::Timestamp::now();
-    let (outcome, failed) = drive(request, &only.points[0], Seed::new(only.seed, 0), &mut meter, supervisor)?;
+    let (outcome, failed) = drive(request, point, Seed::new(experiment.seed, 0), &mut meter, supervisor)?;
     if let Some(error) = failed {
         return Err(error);
     }
     let mut summary = meter.finish(outcome);
     say_what_cuts(scenario, &mut summary);
-    Ok(unstored(&only, started, summary))
+    Ok(unstored(&experiment, started, summary))
 }
 
 /// A run as a store would give it back, with this repetition of its only point.

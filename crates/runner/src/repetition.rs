@@ -101,7 +101,7 @@ fn write_consoles(folder: &Path, consoles: Vec<Console>) -> Result<Vec<(String, 
         std::fs::write(&file, text)?;
         Ok((host, file))
     };
-    consoles.into_iter().map(write).collect::<std::io::Result<_>>().map_err(RunnerError::Audio)
+    consoles.into_iter().map(write).collect::<std::io::Result<_>>().map_err(RunnerError::Consoles)
 }
 
 /// What recorders need to know of flows. The network between real hosts is not that of the file, and the profiles of the

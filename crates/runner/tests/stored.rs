@@ -59,6 +59,32 @@ fn stored(text: &str) -> (tempfile::TempDir, StoredRun) {
     (folder, run)
 }
 
+/// A wrong kernel is the user's to mend (exit code 2), and what the system does not do is not (1).
+#[test]
+#[cfg(target_os = "linux")]
+fn a_kernel_that_does_not_start_is_bad_input_or_the_environments_fault() {
+    for (kernel, is_bad_input) in [("/bin/true", true), ("/nowhere/linux", false)] {
+        let text = format!(
+            "name = \"kernels\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\nc = {{ kernel = \"{kernel}\" }}\n\
+             [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n[link.other]\nbetween = [\"b\", \"c\"]\nrate = \"1 Mbit/s\"\n\
+             [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = {{ kind = \"voice\" }}\n"
+        );
+        let experiment =
+            Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+        let live = LiveOptions::new(FarEnd::Thread);
+        let init = Path::new("/bin/true");
+        let file = Path::new("test.toml");
+        let request = Request { kernel_init: Some(init), ..request(&experiment, file, &live) };
+        let point = &experiment.points[0];
+        let failed = trunkline_runner::drive(request, point, Seed::new(1, 0), &mut (), &mut Onward);
+        let failed = failed.expect_err("it is not a kernel");
+        assert_eq!(failed.is_bad_input(), is_bad_input, "{failed}");
+        let spaced = Request { kernel_init: Some(Path::new("/a b/trunkline")), ..request };
+        let refused = trunkline_runner::precheck(&spaced).expect_err("a parameter has no space").to_string();
+        assert!(refused.contains("6:16: a kernel cannot start `/a b/trunkline`"), "{refused}");
+    }
+}
+
 /// The server, plans, studies and advice do not name the first process: a file must not start programs there.
 #[test]
 #[cfg(target_os = "linux")]

@@ -21,7 +21,7 @@ pub enum ServeError {
     TokenName {
         /// What was given.
         name: String,
-        /// Its problems.
+        /// The reason.
         why: &'static str,
     },
     /// There is no such token: bad input.
@@ -32,7 +32,7 @@ pub enum ServeError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// Its problems.
+        /// The reason.
         why: String,
     },
     /// The address cannot be listened on.

@@ -1,6 +1,6 @@
 //! Predictions for a drawing: a short simulation at every edit, which the next edit ends.
 //!
-//! A prediction is bounded in wall time, in hosts and members of the file, and in the number of predictions at once. It is not
+//! Its simulation is bounded in wall time, in hosts and members of the file, and in the number of predictions at once. It is not
 //! a job, and the store does not keep it.
 
 use std::sync::Arc;
@@ -21,13 +21,13 @@ const BUDGET_MS: u32 = 200;
 /// The largest budget, in milliseconds.
 const LARGEST_BUDGET_MS: u32 = 10_000;
 /// Predictions that wait for the one at work.
-const MOST_WAITING: usize = 16;
+const MAX_WAITING: usize = 16;
 /// Members of flows, and hosts, up to which a file is simulated without being asked for.
-const MOST_UNASKED: u64 = 5_000;
+const MAX_UNASKED: u64 = 5_000;
 /// The same of one that is asked for, by a budget of its own.
-const MOST_ASKED: u64 = 100_000;
+const MAX_ASKED: u64 = 100_000;
 /// Points of which the names are given.
-const MOST_NAMED: usize = 1_000;
+const MAX_NAMED: usize = 1_000;
 
 /// The place of the one prediction that is at work.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ fn predicted(app: &App, new: &NewPrediction, stop: &AtomicBool) -> Result<Predic
             )));
         }
     };
-    let most = if new.budget_ms.is_some() { MOST_ASKED } else { MOST_UNASKED };
+    let most = if new.budget_ms.is_some() { MAX_ASKED } else { MAX_UNASKED };
     let size = size(scenario);
     if size > most {
         return Err(ApiError::conflict(format_args!(
@@ -99,12 +99,13 @@ fn predicted(app: &App, new: &NewPrediction, stop: &AtomicBool) -> Result<Predic
         ));
     }
     let started = Instant::now();
-    let run = trunkline_runner::predict(&experiment, point, &mut watch)?;
+    let points = names(&experiment);
+    let run = trunkline_runner::predict(experiment, point, &mut watch)?;
     let simulated =
         run.points.iter().flat_map(|point| &point.repetitions).filter_map(|one| one.summary.as_ref());
     Ok(Prediction {
         point,
-        points: names(&experiment),
+        points,
         whole: run.info.status == trunkline_store::Status::Complete,
         simulated_s: simulated.map(|summary| summary.duration.as_secs_f64()).sum(),
         length_s: run.info.repetition_length.as_secs_f64(),
@@ -123,7 +124,7 @@ fn size(scenario: &Scenario) -> u64 {
 fn names(experiment: &Experiment) -> Vec<PredictedPoint> {
     let axes = &experiment.axes;
     let value = |(axis, chosen): (&trunkline_experiment::Axis, &usize)| axis.values[*chosen].clone();
-    let named = experiment.points.iter().take(if axes.is_empty() { 0 } else { MOST_NAMED });
+    let named = experiment.points.iter().take(if axes.is_empty() { 0 } else { MAX_NAMED });
     named
         .map(|point| PredictedPoint { values: axes.iter().zip(&point.choice).map(value).collect() })
         .collect()
@@ -160,7 +161,7 @@ impl Waits<'_> {
         let waits = Waits(waiting);
         match waiting.fetch_add(1, Ordering::Relaxed) {
             // Without a place it is counted until `waits` is dropped.
-            before if before > MOST_WAITING => Err(ApiError::busy("too many predictions at once: try again")),
+            before if before > MAX_WAITING => Err(ApiError::busy("too many predictions at once: try again")),
             _ => Ok(waits),
         }
     }

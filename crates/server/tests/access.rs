@@ -145,8 +145,10 @@ fn answers_tell_browsers_to_be_careful() {
         assert_eq!(reply.header("access-control-allow-origin"), None);
     }
     assert_eq!(server.get("/api/v1/server").header("cache-control"), Some("no-store"));
-    let none = server.get("/api/v1/none");
-    assert_eq!((none.status, none.json()["error"]["kind"].as_str().unwrap()), (404, "not-found"));
+    for accepted in ["*/*", "text/html"] {
+        let none = server.ask("GET", "/api/v1/none", &[("accept", accepted)], None);
+        assert_eq!((none.status, none.json()["error"]["kind"].as_str().unwrap()), (404, "not-found"));
+    }
     let wrong = server.ask("DELETE", "/api/v1/server", &[], None);
     assert_eq!((wrong.status, wrong.json()["error"]["kind"].as_str().unwrap()), (405, "input"));
 }

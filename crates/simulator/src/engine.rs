@@ -20,7 +20,7 @@ use crate::covered::Covered;
 use crate::drops::{self, Drops};
 use crate::event::Event;
 use crate::events::EventQueue;
-use crate::guests::{GuestPacket, Guests};
+use crate::guests::{GuestFailure, GuestPacket, Guests};
 use crate::hosts::Hosts;
 use crate::member::Member;
 use crate::network::Network;
@@ -198,13 +198,14 @@ impl<'s, 'g> Engine<'s, 'g> {
         Ok(engine)
     }
 
+    /// Simulates to the end, until `supervisor` says stop, or until a guest fails.
     pub(crate) fn run(
         mut self,
         recorder: &mut dyn Recorder,
         supervisor: &mut dyn Supervisor,
-    ) -> Result<DriverOutcome, SimulationError> {
+    ) -> (DriverOutcome, Option<GuestFailure>) {
         let mut until_report = EVENTS_PER_REPORT;
-        let mut stopped_at = None;
+        let (mut stopped_at, mut failed) = (None, None);
         let mut watch = Watch::new(self.scenario, supervisor);
         let mut telemetry = Telemetry::new(self.scenario, &self.conversations);
         self.schedule_guests();
@@ -230,8 +231,10 @@ impl<'s, 'g> Engine<'s, 'g> {
             }
             match event {
                 Event::Source(member) => self.produce(member, recorder),
-                Event::Arrive(slot) if self.network.is_of_guest(slot) => self.guest_packet_arrived(slot)?,
-                Event::Guests => self.run_guests()?,
+                Event::Arrive(slot) if self.network.is_of_guest(slot) => {
+                    failed = self.guest_packet_arrived(slot).err();
+                }
+                Event::Guests => failed = self.run_guests().err(),
                 Event::Arrive(slot) => {
                     if let Some(packet) = self.network.arrive(now, slot, &mut self.events) {
                         self.packet_arrived(packet, recorder);
@@ -266,6 +269,10 @@ impl<'s, 'g> Engine<'s, 'g> {
                 self.drops.record(now, (self.scenario, self.key), flow as usize, &packet, recorder);
                 self.network.recycle(packet.bytes);
             }
+            if failed.is_some() {
+                stopped_at = Some(now);
+                break;
+            }
         }
         // Only the first end counts.
         self.network.end_measurement(self.now);
@@ -282,7 +289,7 @@ impl<'s, 'g> Engine<'s, 'g> {
             }
         }
         telemetry.sample_last(self.now, &self.conversations);
-        Ok(self.outcome(stopped_at, &telemetry))
+        (self.outcome(stopped_at, &telemetry), failed)
     }
 
     /// Ends the measurement if it lasts until this flow is over and that is the case: sources stop, the drain time begins.

@@ -1,11 +1,11 @@
-//! Hosts that are not simulated: real kernels that follow the simulation's clock, and whose packets cross its links.
+//! Hosts that run outside the simulator: real kernels that follow the simulation's clock, and whose packets cross its links.
 
 use trunkline_core::{Packet, Port, Time};
 use trunkline_experiment::{PathStep, Scenario};
 
 use crate::SimulationError;
 
-/// The hosts of a scenario that another program is.
+/// Hosts that run outside the simulator.
 ///
 /// They run in lock-step with the simulation: [`run`](Self::run) is called when a guest is the next that has something to
 /// do, and returns when all guests wait.
@@ -44,15 +44,10 @@ pub struct GuestPacket {
     pub packet: Packet,
 }
 
-/// Why a guest cannot go on.
+/// Why a guest cannot go on: a sentence that names its host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("host `{host}`: {reason}")]
-pub struct GuestFailure {
-    /// The host's name.
-    pub host: String,
-    /// The reason.
-    pub reason: String,
-}
+#[error("{0}")]
+pub struct GuestFailure(pub String);
 
 /// Finds flows at hosts that are kernels.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {

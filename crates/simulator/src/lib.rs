@@ -41,9 +41,6 @@ pub enum SimulationError {
     /// There is nobody to run a host that is a kernel.
     #[error("host `{0}` is a kernel (`kernel`), which only `trunkline run --on sim` starts")]
     NoGuests(String),
-    /// A host that is a kernel has failed.
-    #[error(transparent)]
-    Guest(#[from] GuestFailure),
 }
 
 /// Finds what [`run`] would refuse, without running it.
@@ -67,24 +64,26 @@ pub fn run(
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, SimulationError> {
-    run_with(scenario, seed, None, recorder, supervisor)
+    // Only guests fail.
+    run_with(scenario, seed, None, recorder, supervisor).map(|(outcome, _)| outcome)
 }
 
-/// As [`run`], with hosts that are not simulated.
+/// As [`run`], with hosts that run outside the simulator. If one of them fails, the outcome is of the time until then, and
+/// partial, and comes with the failure.
 ///
 /// # Errors
-/// As [`run`], and if one of these hosts fails.
+/// As [`run`].
 pub fn run_with(
     scenario: &Scenario,
     seed: Seed,
     guests: Option<&mut dyn Guests>,
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
-) -> Result<DriverOutcome, SimulationError> {
+) -> Result<(DriverOutcome, Option<GuestFailure>), SimulationError> {
     let singles = scenario.singles();
     if let Some(host) = scenario.hosts.iter().find(|host| host.kernel.is_some() && guests.is_none()) {
         return Err(SimulationError::NoGuests(host.name.clone()));
     }
-    let outcome = engine::Engine::new(&singles, seed, guests)?.run(recorder, supervisor)?;
-    Ok(scenario.together(outcome))
+    let (outcome, failed) = engine::Engine::new(&singles, seed, guests)?.run(recorder, supervisor);
+    Ok((scenario.together(outcome), failed))
 }

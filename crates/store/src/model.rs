@@ -104,7 +104,7 @@ pub struct RunInfo {
 /// A run with its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredRun {
-    /// Its meaning.
+    /// Facts about the run.
     pub info: RunInfo,
     /// The experiment file's text.
     pub text: String,

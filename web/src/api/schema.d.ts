@@ -904,7 +904,7 @@ export interface components {
         Alternative: {
             /** @description Its aliases. */
             aliases?: string[];
-            /** @description Its meaning. */
+            /** @description Description of the kind, as in the reference. */
             doc: string;
             /** @description Its keys beside `kind`. */
             keys: components["schemas"]["FormKey"][];
@@ -956,7 +956,7 @@ export interface components {
         };
         /** @description A word that can be written. */
         Choice: {
-            /** @description Its meaning. */
+            /** @description Description of the word, as in the reference. */
             doc: string;
             /** @description As written. */
             name: string;
@@ -1045,7 +1045,7 @@ export interface components {
             metric?: string | null;
             /** @description Standard or paper; empty if the text says it all. */
             source: string;
-            /** @description Its meaning. */
+            /** @description Definition of the figure, or of the word. */
             text: string;
             /** @description The text for people. */
             title: string;
@@ -1170,7 +1170,7 @@ export interface components {
         /** @description The drawing of an experiment file, with its problems. */
         Drawn: {
             drawing?: components["schemas"]["Drawing"] | null;
-            /** @description Its problems. */
+            /** @description Problems of the file. */
             problems: components["schemas"]["Problem"][];
         };
         /** @description One change to an experiment file. */
@@ -1194,7 +1194,7 @@ export interface components {
             from: string;
             /** @enum {string} */
             op: "rename";
-            /** @description Its meaning. */
+            /** @description The section of the file. */
             section: components["schemas"]["Section"];
             /** @description Its new name. */
             to: string;
@@ -1368,7 +1368,7 @@ export interface components {
         };
         /** @description A figure that a limit can name. */
         FormFigure: {
-            /** @description Its meaning. */
+            /** @description Description of the figure. */
             doc: string;
             /** @description As written. */
             name: string;
@@ -1387,7 +1387,7 @@ export interface components {
             choices?: components["schemas"]["Choice"][] | null;
             /** @description The default, as written; `None` if a missing key has a meaning of its own. */
             default?: string | null;
-            /** @description Its meaning. */
+            /** @description Description of the key, as in the reference. */
             doc: string;
             /** @description The keys of a table in its place: those of a sink beside its `host`. */
             keys?: components["schemas"]["FormKey"][] | null;
@@ -1408,7 +1408,7 @@ export interface components {
         };
         /** @description A medium. */
         FormMedium: {
-            /** @description Its meaning. */
+            /** @description Description of the medium, as in the reference. */
             doc: string;
             /** @description Its keys: those of the medium as a whole, then those of a direction or station. */
             keys: components["schemas"]["FormKey"][];
@@ -1458,7 +1458,7 @@ export interface components {
             error?: string | null;
             /** @description For addresses. */
             id: string;
-            /** @description Its meaning. */
+            /** @description Its kind. */
             kind: components["schemas"]["JobKind"];
             /** @description Its progress. */
             progress: components["schemas"]["JobProgress"];
@@ -1497,7 +1497,7 @@ export interface components {
             points_done: number;
             /** @description Number of repetitions to measure. */
             repetitions: number;
-            /** @description Number of points already measured. */
+            /** @description Number of repetitions already measured. */
             repetitions_done: number;
         };
         /** @description The result of a job, by its kind. */
@@ -1631,7 +1631,7 @@ export interface components {
         };
         /** @description A search: exactly one of `maximise` and `minimise` is required. */
         NewPlan: {
-            /** @description The backend. */
+            /** @description Backend that measures the candidates. */
             backend: components["schemas"]["Backend"];
             /** @description The smallest and the largest value to try, as written in the file. */
             between?: [
@@ -1653,7 +1653,8 @@ export interface components {
         NewPrediction: {
             /**
              * Format: int32
-             * @description Wall time that the simulation may take, in milliseconds [default: 200].
+             * @description Wall time that the simulation may take, in milliseconds [default: 200]. With it, up to 100,000 hosts and members of
+             *     flows are simulated; without it, up to 5,000.
              */
             budget_ms?: number | null;
             /** @description The point, from 0 [default: the last one]. */
@@ -2451,7 +2452,7 @@ export interface components {
             counterpart: number | null;
             /** @description Every figure of every point, over repetitions. */
             figures: components["schemas"]["Report"];
-            /** @description Its meaning. */
+            /** @description Facts about the run. */
             info: components["schemas"]["RunInfo"];
             /** @description The limits. */
             limits: components["schemas"]["Limit"][];
@@ -2649,7 +2650,7 @@ export interface components {
             goals: components["schemas"]["PaperGoal"][];
             /** @description The job that repeats it now. */
             job?: string | null;
-            /** @description Its meaning. */
+            /** @description The study. */
             paper: components["schemas"]["Paper"];
             /** @description Its tables: the published values, and ours if they are stored. */
             tables: components["schemas"]["PaperTable"][];

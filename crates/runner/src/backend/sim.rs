@@ -38,6 +38,6 @@ impl Driver for Sim {
         recorder: &mut (dyn Recorder + Send),
         supervisor: &mut (dyn Supervisor + Send),
     ) -> Driven {
-        Ok((kernels::run(request, point, seed, recorder, supervisor)?, None))
+        kernels::run(request, point, seed, recorder, supervisor)
     }
 }

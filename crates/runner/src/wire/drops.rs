@@ -1,5 +1,6 @@
 //! Messages in datagrams that a link of the wire dropped: they are lost, however long others take to arrive.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trunkline_core::FlowId;
@@ -9,11 +10,17 @@ use trunkline_metrics::{Measured, Recorder};
 use trunkline_transport::framing::{Header, Key, MessageKind, decode_message};
 use trunkline_wire::OnDrop;
 
+/// Dropped messages that are kept: 120 MB. If there are more, the further ones count as lost at the end of the run.
+const MAX_MESSAGES: usize = 10_000_000;
+
 /// Collects the messages of dropped datagrams.
 #[derive(Clone, Debug)]
 pub(super) struct Drops {
     key: Key,
+    /// The ids of the flows of which a dropped datagram is a lost message, in order, and whether their answers are measured.
+    flows: Arc<[(Range<u32>, bool)]>,
     messages: Arc<Mutex<Vec<Message>>>,
+    max: usize,
 }
 
 /// A message in a dropped datagram.
@@ -22,40 +29,47 @@ struct Message {
     flow: FlowId,
     channel: u16,
     sequence: u32,
-    is_answer: bool,
 }
 
 impl Drops {
-    /// Of a run whose messages have this key.
-    pub(super) fn new(key: Key) -> Drops {
-        Drops { key, messages: Arc::default() }
+    /// Drops of a run whose messages have this key.
+    pub(super) fn new(key: Key, scenario: &Scenario) -> Drops {
+        let wanted = |flow: &Flow| {
+            let ids = flow.meta.first.0..flow.meta.first.0 + flow.meta.ids();
+            are_messages(flow).then(|| (ids, flow.meta.measured == Measured::RoundTrip))
+        };
+        let flows = scenario.flows.iter().filter_map(wanted).collect();
+        Drops { key, flows, messages: Arc::default(), max: MAX_MESSAGES }
     }
 
     /// What collects them.
     pub(super) fn collector(&self) -> OnDrop {
-        let Drops { key, messages } = self.clone();
+        let drops = self.clone();
         Arc::new(move |datagram| {
-            if let Some(header) = message(datagram, key) {
-                let Header { flow, channel, sequence, kind, .. } = header;
-                let is_answer = kind == MessageKind::Reflected;
-                let message = Message { flow, channel, sequence, is_answer };
-                messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+            if let Some(header) = message(datagram, drops.key).filter(|header| drops.wants(header)) {
+                let Header { flow, channel, sequence, .. } = header;
+                let mut messages = drops.messages.lock().unwrap_or_else(PoisonError::into_inner);
+                if messages.len() < drops.max {
+                    messages.push(Message { flow, channel, sequence });
+                }
             }
         })
     }
 
-    /// Reports those of flows that repeat nothing. After everything that was sent has been recorded.
-    pub(super) fn record(&self, scenario: &Scenario, recorder: &mut dyn Recorder) {
+    /// True for a message of a flow that repeats nothing, on a way that is measured.
+    fn wants(&self, header: &Header) -> bool {
+        let id = header.flow.0;
+        let place = self.flows.partition_point(|(ids, _)| ids.end <= id);
+        self.flows.get(place).is_some_and(|(ids, answers)| {
+            ids.contains(&id) && (*answers || header.kind != MessageKind::Reflected)
+        })
+    }
+
+    /// Reports them. After everything that was sent has been recorded.
+    pub(super) fn record(&self, recorder: &mut dyn Recorder) {
         let messages = core::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner));
-        for Message { flow: id, channel, sequence, is_answer } in messages {
-            let of_id =
-                |flow: &&Flow| (flow.meta.first.0..flow.meta.first.0 + flow.meta.ids()).contains(&id.0);
-            let Some(flow) = scenario.flows.iter().find(of_id).filter(|flow| are_messages(flow)) else {
-                continue;
-            };
-            if !is_answer || flow.meta.measured == Measured::RoundTrip {
-                recorder.dropped(id, channel, sequence);
-            }
+        for Message { flow, channel, sequence } in messages {
+            recorder.dropped(flow, channel, sequence);
         }
     }
 }
@@ -127,7 +141,7 @@ source = "voice"
         let experiment =
             Experiment::parse(TEXT, "drops.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
         let key = Key(7);
-        let drops = Drops::new(key);
+        let drops = Drops { max: 4, ..Drops::new(key, &experiment.points[0].scenario) };
         let collect = drops.collector();
         let message = |flow, sequence, kind| {
             let mut message = vec![0; HEADER_LENGTH + 20];
@@ -160,8 +174,11 @@ source = "voice"
         collect(&message(3, 5, forward));
         collect(&message(9, 6, forward));
         collect(b"another program's datagram, which is as long as one of ours");
+        // As many as are kept, and one more.
+        collect(&message(0, 7, forward));
+        collect(&message(0, 8, forward));
         let mut log = Log::default();
-        drops.record(&experiment.points[0].scenario, &mut log);
-        assert_eq!(log.0, [(0, 3, 1), (2, 3, 3), (2, 3, 4)]);
+        drops.record(&mut log);
+        assert_eq!(log.0, [(0, 3, 1), (2, 3, 3), (2, 3, 4), (0, 3, 7)]);
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(
 ) -> Driven {
     let means = request
         .wire
-        .ok_or_else(|| WireError::Forbidden("the namespaces of this run have not been enabled".to_owned()))?;
+        .ok_or_else(|| WireError::Forbidden("this run has no access to network namespaces".to_owned()))?;
     let options = WireOptions {
         ground: GroundOptions {
             name: format!("run-{}", std::process::id()),
@@ -52,11 +52,11 @@ pub(crate) fn run(
     let pairs = pairs(&scenario, wire.plan(), &hosts);
     let mut watch = Watch::new(&scenario, &wire, supervisor);
     let key = trunkline_live::draw_key();
-    let drops = Drops::new(key);
+    let drops = Drops::new(key, &scenario);
     wire.watch_drops(&drops.collector());
     let live = LiveOptions { key: Some(key), ..request.live.clone() };
     let measured = trunkline_live::run_pairs(&scenario, seed, &pairs, &live, recorder, &mut watch);
-    drops.record(&scenario, recorder);
+    drops.record(recorder);
     let (mut outcome, failed) = kept(measured)?;
     let measured = watch.measured.take();
     summarise(&wire, &scenario, measured, &mut outcome);

@@ -80,7 +80,7 @@ pub struct Definition {
     pub metric: Option<String>,
     /// The text for people.
     pub title: String,
-    /// Its meaning.
+    /// Definition of the figure, or of the word.
     pub text: String,
     /// Standard or paper; empty if the text says it all.
     pub source: String,

@@ -12,7 +12,7 @@ pub struct Drawn {
     /// The drawing; missing if the text is not TOML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawing: Option<Drawing>,
-    /// Its problems.
+    /// Problems of the file.
     pub problems: Vec<Problem>,
 }
 

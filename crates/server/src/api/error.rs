@@ -108,7 +108,7 @@ impl ApiError {
         error
     }
 
-    /// Its meaning.
+    /// The body of the response.
     pub fn info(&self) -> &ErrorInfo {
         &self.info
     }

@@ -10,7 +10,7 @@ use super::{AdviceResult, PlanResult, StudyResult};
 pub struct Job {
     /// For addresses.
     pub id: String,
-    /// Its meaning.
+    /// Its kind.
     pub kind: JobKind,
     /// The text for people.
     pub title: String,
@@ -77,7 +77,7 @@ pub struct JobProgress {
     pub points_done: usize,
     /// Number of repetitions to measure.
     pub repetitions: usize,
-    /// Number of points already measured.
+    /// Number of repetitions already measured.
     pub repetitions_done: usize,
     /// The share that is done, from 0 to 1.
     pub fraction: f64,

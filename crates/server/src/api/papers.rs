@@ -66,7 +66,7 @@ pub struct PaperFigure {
 /// A study with its tables.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Study {
-    /// Its meaning.
+    /// The study.
     pub paper: Paper,
     /// Its tables: the published values, and ours if they are stored.
     pub tables: Vec<PaperTable>,

@@ -30,7 +30,7 @@ pub struct NewPlan {
     /// The confidence of each verdict: `95 %`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<String>,
-    /// The backend.
+    /// Backend that measures the candidates.
     pub backend: Backend,
 }
 

@@ -64,7 +64,7 @@ pub struct RunStarted {
 /// A run with its results.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Run {
-    /// Its meaning.
+    /// Facts about the run.
     pub info: RunInfo,
     /// The experiment file's text.
     pub text: String,

@@ -43,7 +43,9 @@ pub(crate) async fn asset(method: Method, uri: Uri, headers: HeaderMap) -> Respo
         Some(file) => file.answer(&headers),
         None if name == "index.html" => typed("text/html; charset=utf-8", PLACEHOLDER.as_bytes().into()),
         // Somebody typed an address: the page says that nothing is there, in words.
-        None if takes_pages(&headers) => Redirect::to(&page_of(name)).into_response(),
+        None if !name.starts_with("api/") && takes_pages(&headers) => {
+            Redirect::to(&page_of(name)).into_response()
+        }
         None => {
             ApiError::not_found(format_args!("there is no `{}`", uri.path().escape_debug())).into_response()
         }

@@ -38,7 +38,7 @@ struct Ring {
 pub(crate) struct Event {
     /// Counts the events of its job, from 1.
     pub(crate) id: u64,
-    /// Its meaning.
+    /// Its name in the stream of events.
     pub(crate) name: &'static str,
     /// What it says: JSON.
     pub(crate) data: String,

@@ -26,7 +26,7 @@ const MOST_ON_CORES: usize = 4;
 /// A job to be done.
 #[derive(Clone, Debug)]
 pub(crate) struct NewJob {
-    /// Its meaning.
+    /// Its kind.
     pub(crate) kind: JobKind,
     /// What it is called.
     pub(crate) title: String,
