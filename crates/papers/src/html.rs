@@ -175,11 +175,11 @@ fn errors(results: &Results) -> Markup {
                     thead { tr {
                         th scope="col" { "table" } th scope="col" { "metric" } th scope="col" { "class" }
                         th.number scope="col" { "cells" }
-                        th.number scope="col" { "median" } th.number scope="col" { "worst" } th scope="col" { "at" }
+                        th.number scope="col" { "when blind" } th.number scope="col" { "median" } th.number scope="col" { "worst" } th scope="col" { "at" }
                     } }
                     tbody {
                         @for line in error_lines(results) {
-                            tr { @for (i, cell) in line.iter().enumerate() { td.number[(3..6).contains(&i)] { (cell) } } }
+                            tr { @for (i, cell) in line.iter().enumerate() { td.number[(3..7).contains(&i)] { (cell) } } }
                         }
                     }
                 }

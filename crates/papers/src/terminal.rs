@@ -54,6 +54,7 @@ pub fn summary(results: &Results, screen: Screen) -> String {
             Column::words("metric").key(),
             Column::words("class"),
             Column::numbers("cells"),
+            Column::numbers("when blind"),
             Column::numbers("median"),
             Column::numbers("worst"),
             Column::words("at"),
@@ -247,7 +248,8 @@ pub(crate) fn marks(table: &TableResults) -> String {
     text
 }
 
-/// Table, metric, class, cells, median, worst, where: for every class of every metric that was published, without repeats.
+/// Table, metric, class, cells, the median when it was blind, median, worst, where: for every class of every metric that was
+/// published, without repeats.
 pub(crate) fn error_lines(results: &Results) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     for table in results.tables.iter().filter(|table| table.table.reference.published().is_some()) {
@@ -260,7 +262,10 @@ pub(crate) fn error_lines(results: &Results) -> Vec<Vec<String>> {
                 };
                 if cells().next().is_some() {
                     let errors = Errors::of(cells().map(|(row, cell)| (row.keys.values(), cell)));
-                    lines.push(error_line(&table.table.name, &metric.column, class, errors));
+                    let before: Vec<Cell> = cells().map(|(_, cell)| cell.then()).collect();
+                    let then = Errors::of(before.iter().map(|cell| (String::new(), cell)));
+                    let head = [table.table.name.as_str(), &metric.column, class.name()];
+                    lines.push(error_line(head, then.median, errors));
                 }
             }
         }
@@ -268,15 +273,16 @@ pub(crate) fn error_lines(results: &Results) -> Vec<Vec<String>> {
     lines
 }
 
-fn error_line(table: &str, metric: &str, class: Kind, errors: Errors) -> Vec<String> {
+fn error_line(head: [&str; 3], when_blind: Option<f64>, errors: Errors) -> Vec<String> {
     let (far, at) = errors.worst.map_or(("–".to_owned(), String::new()), |(far, at)| (signed(far), at));
     let left_out = errors.incomparable + errors.doubtful;
     let cells = match left_out {
         0 => errors.compared.to_string(),
         _ => format!("{} of {}", errors.compared, errors.compared + left_out),
     };
-    let median = errors.median.map_or_else(|| "–".to_owned(), share);
-    vec![table.to_owned(), metric.to_owned(), class.name().to_owned(), cells, median, far, at]
+    let median = |median: Option<f64>| median.map_or_else(|| "–".to_owned(), share);
+    let behind = [cells, median(when_blind), median(errors.median), far, at];
+    head.map(str::to_owned).into_iter().chain(behind).collect()
 }
 
 /// A column's name in lines of at most 11 characters where it can be broken, behind underscores.
