@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from '@playwright/test';
-import { at, draft, expect, experiment, picture, run, test } from './use';
+import { at, draft, expect, experiment, picture, run, server, test } from './use';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -23,8 +23,9 @@ test.beforeAll(async ({ request }) => {
 const routes = (): Record<string, string> => ({
   start: '/start', draw: '/edit', runs: '/runs', run: `/runs/${first}`, figures: `/runs/${first}?tab=figures`, latency: `/runs/${first}?tab=latency`,
   distribution: `/runs/${first}?tab=distribution`, links: `/runs/${first}?tab=links`, file: `/runs/${first}?tab=file`, downloads: `/runs/${first}?tab=downloads`,
-  lacking: '/runs/999999', job: '/jobs/none', nowhere: '/nowhere', login: '/login', compare: `/compare/${first}/${second}`, definitions: '/definitions/latency_mean', papers: '/papers', study: '/papers/schiavoni2013', advise: '/advise', plan: '/plan', agents: '/agents',
+  lacking: '/runs/999999', job: '/jobs/none', nowhere: '/nowhere', login: '/login', compare: `/compare/${first}/${second}`, definitions: '/definitions/latency_mean', papers: '/papers', study: '/papers/schiavoni2013', advise: '/advise', plan: '/plan', agents: '/agents', docs: '/docs/metrics.html',
 });
+const address = (path: string) => (path.startsWith('/docs/') ? server() + path : at(path));
 
 for (const theme of ['light', 'dark'] as const) {
   test(`no page has a fault of accessibility, ${theme}`, async ({ browser, page }) => {
@@ -32,7 +33,7 @@ for (const theme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     const faults: string[] = [];
     for (const [name, path] of Object.entries(routes())) {
-      await page.goto(at(path));
+      await page.goto(address(path));
       await settled(page);
       faults.push(...(await read(page, name)));
       await picture(page, `${name}-1280-${theme}`);
@@ -59,6 +60,10 @@ for (const theme of ['light', 'dark'] as const) {
     await expect(page.getByRole('dialog').getByRole('button').nth(3)).toBeVisible();
     faults.push(...(await read(page, 'open')));
     await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Keys' }).click();
+    await expect(page.getByRole('dialog')).toBeVisible();
+    faults.push(...(await read(page, 'keys')));
+    await page.keyboard.press('Escape');
     for (const what of ['Link', 'Flow', 'Bundle']) {
       await page.getByRole('group', { name: 'Add to the drawing' }).getByRole('button', { name: what }).click();
       await expect(page.getByRole('dialog')).toBeVisible();
@@ -74,7 +79,7 @@ test('no page scrolls sideways on a phone, and all fit a projector', async ({ pa
   for (const width of [380, 1920]) {
     await page.setViewportSize({ width, height: width === 380 ? 800 : 1080 });
     for (const [name, path] of Object.entries(routes())) {
-      await page.goto(at(path));
+      await page.goto(address(path));
       await settled(page);
       const sizes = await page.evaluate(() => [document.documentElement, document.querySelector('main')!].map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
       if (sizes.some((over) => over > 0)) wide.push(`${name} at ${width}: ${Math.max(...sizes)} px too wide`);

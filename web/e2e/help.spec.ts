@@ -1,0 +1,60 @@
+/** Help: the keys, and the documentation that the server has itself. */
+import { at, draft, expect, experiment, picture, server, test } from './use';
+
+test('? lists the keys, but not where it is typed, and every view links its chapter', async ({ page, request }) => {
+  await draft(page, experiment('helped'));
+  await page.goto(at('/edit'));
+  await expect(page.locator('.svelte-flow__node').first()).toBeVisible();
+  const dialog = page.getByRole('dialog', { name: 'Keys' });
+  const name = page.getByLabel('Name of the file');
+  await name.click();
+  await page.keyboard.type('?');
+  await expect(name).toHaveValue(/\?/);
+  await expect(dialog).toHaveCount(0);
+  await page.getByRole('tab', { name: 'Properties' }).focus();
+  await page.keyboard.press('?');
+  await expect(dialog.getByText('duplicates the selection')).toBeVisible();
+  await picture(page, 'keys');
+  await page.keyboard.press('Escape');
+  await expect(dialog).toHaveCount(0);
+  const seen = new Set<string>();
+  for (const path of ['/start', '/edit', '/runs', '/runs/1', '/jobs/1', '/compare/1/2', '/definitions', '/papers', '/advise', '/plan', '/agents', '/login']) {
+    await page.goto(at(path));
+    const href = (await page.getByRole('link', { name: 'Docs of this page' }).getAttribute('href')) ?? '';
+    seen.add(href);
+    const [address = '', place] = href.split('#');
+    const answer = await request.get(server() + address);
+    expect(answer.ok(), href).toBe(true);
+    if (place) expect(await answer.text()).toContain(`id="${place}"`);
+  }
+  expect(seen.size).toBeGreaterThan(8);
+});
+
+test('the documentation is whole: every link within it leads somewhere', async ({ page, request }) => {
+  const read = new Map<string, string>();
+  const wanted = ['/docs/introduction.html'];
+  const missing: string[] = [];
+  for (let path = wanted.pop(); path !== undefined; path = wanted.pop()) {
+    const [address = '', place] = path.split('#');
+    if (!read.has(address)) {
+      const answer = await request.get(server() + address);
+      if (!answer.ok()) missing.push(path);
+      read.set(address, answer.ok() && address.endsWith('.html') ? await answer.text() : '');
+      for (const [, link = ''] of (read.get(address) ?? '').matchAll(/(?:href|src)="([^"]*)"/g)) {
+        if (link.startsWith('#')) wanted.push(address + link);
+        else if (link.startsWith('/')) wanted.push(link);
+        else expect(link).toMatch(/^https?:/);
+      }
+    }
+    if (place && !read.get(address)?.includes(`id="${place}"`)) missing.push(path);
+    for (let at = wanted.length - 1; at >= 0; at--) if (read.has(wanted[at] ?? '')) wanted.splice(at, 1);
+  }
+  expect(missing).toEqual([]);
+  expect(read.size).toBeGreaterThan(30);
+  await page.goto(`${server()}/docs/page.html`);
+  await expect(page.getByRole('link', { name: 'The page', exact: true })).toHaveAttribute('aria-current', 'page');
+  await expect(page.getByRole('img')).toHaveJSProperty('complete', true);
+  await page.getByRole('link', { name: 'Tutorial' }).click();
+  await expect(page.getByText('[flow.call]').first()).toBeVisible();
+  await picture(page, 'docs');
+});
