@@ -73,16 +73,36 @@ test('all flows of a repetition are drawn together, each in its colour, and each
   const id = await run(request, experiment('drawn together', { seconds: 2, repetitions: 1 }));
   await page.goto(at(`/runs/${id}?tab=latency`));
   await expect(page.locator('[data-version]')).toHaveAttribute('data-version', '1');
+  const scatter = page.locator('.scatter');
   const colours = () =>
     page.locator('canvas.dots').evaluate((canvas: HTMLCanvasElement) => {
       const words = new Uint32Array(canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
       return new Set(words.filter((word) => word !== 0)).size;
     });
   await expect.poll(colours).toBe(2);
-  await page.getByRole('button', { name: 'bulk', exact: true }).click();
+  await scatter.getByRole('button', { name: 'bulk', exact: true }).click();
   await expect.poll(colours).toBe(1);
-  await page.getByRole('button', { name: 'bulk', exact: true }).click();
+  await scatter.getByRole('button', { name: 'bulk', exact: true }).click();
   await expect.poll(colours).toBe(2);
+});
+
+test('beside the latency stand throughput, queues and retransmissions, in the colours of the flows, and they follow its zoom', async ({ page, request }) => {
+  const text = experiment('over time', { seconds: 4, repetitions: 1 }).replace(/queue = .*/, 'queue = { kind = "fifo", limit = "6 KB" }').replace(/\[sweep\][\s\S]*?(?=\[limits\])/, '');
+  const id = await run(request, text.replace('window = "16 KiB"', 'window = "64 KiB"'));
+  await page.goto(at(`/runs/${id}?tab=latency`));
+  const table = (title: string) => page.getByRole('table', { name: title });
+  for (const [title, rows] of [['Throughput', ['voice', 'bulk']], ['Queues', ['trunk berlin → ottawa']], ['Retransmissions', ['bulk']]] as const) {
+    for (const row of rows) await expect(table(title).first().getByRole('row', { name: row }).first(), title).toBeAttached();
+  }
+  const chart = (title: string) => page.locator('figure', { has: page.getByRole('group', { name: title }) });
+  // The bulk transfer has one colour everywhere.
+  const colour = (title: string) => chart(title).getByRole('button', { name: 'bulk', exact: true }).locator('.key').evaluate((mark) => getComputedStyle(mark).color);
+  expect(await colour('Throughput')).toBe(await colour('Retransmissions'));
+  const drawn = () => chart('Queues').locator('canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const whole = await drawn();
+  await page.getByRole('group', { name: /^Latency of/ }).press('+');
+  await expect.poll(async () => (await drawn()) !== whole).toBe(true);
+  await picture(page, 'over-time');
 });
 
 test('a run that was stopped is resumed where it is watched', async ({ page, request }) => {

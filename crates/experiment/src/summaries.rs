@@ -38,6 +38,7 @@ impl Scenario {
                 sojourn_max: counters.sojourns.longest(),
                 backlog_max: counters.backlog_max,
                 backlog_packets_max: counters.backlog_packets_max,
+                backlog_over_time: Vec::new(),
             }
         };
         self.directions(link).into_iter().enumerate().map(summary).collect()

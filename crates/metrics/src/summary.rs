@@ -436,6 +436,10 @@ pub struct LinkSummary {
     pub backlog_max: Bytes,
     /// Most packets that waited.
     pub backlog_packets_max: u64,
+    /// Backlog over time: the start of each interval, and the largest backlog sampled in it. Empty if nothing ever waited, for
+    /// directions beyond the first 64 of an experiment, and in runs of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backlog_over_time: Vec<(Time, Bytes)>,
 }
 
 /// What a medium, or one of its stations, has to tell beside what all links do: the rotation time of a token, collisions.

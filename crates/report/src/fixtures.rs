@@ -228,6 +228,7 @@ pub(crate) fn repetition(bulk: u32, live: bool, draw: &mut Draw) -> RepetitionSu
         sojourn_max: seconds(0.002 + 0.08 * load),
         backlog_max: Bytes(900 + 16_384 * u64::from(bulk)),
         backlog_packets_max: 6 + 12 * u64::from(bulk),
+        backlog_over_time: Vec::new(),
     };
     RepetitionSummary {
         flows: vec![flow(&voice, live, draw), flow(&transfers, live, draw)],

@@ -16,7 +16,7 @@ use crate::error::RunnerError;
 use crate::exact;
 use crate::hearing::{Ears, Heard};
 use crate::request::Request;
-use crate::tap::{TappedRepetition, TappedSupervisor, TappedTraces};
+use crate::tap::{QueueWatch, TappedRepetition, TappedTraces};
 use crate::task::{Task, values};
 
 /// A summary, what was heard, and by host the file with the output of its programs.
@@ -43,16 +43,15 @@ pub(crate) fn measure(
     let tapped =
         TappedRepetition { point: task.stored, repetition: task.repetition, values: &values, flows: &flows };
     let tap = request.tap.and_then(|tap| tap.repetition(&tapped));
-    let (mut sink, mut watcher);
-    let (trace, supervisor): (&mut (dyn TraceSink + Send), &mut (dyn Supervisor + Send)) =
-        match tap.as_deref() {
-            Some(tap) => {
-                sink = TappedTraces { traces: &mut traces, tap };
-                watcher = TappedSupervisor::new(supervisor, tap, scenario.duration + scenario.drain);
-                (&mut sink, &mut watcher)
-            }
-            None => (&mut traces, supervisor),
-        };
+    let mut sink;
+    let trace: &mut (dyn TraceSink + Send) = match tap.as_deref() {
+        Some(tap) => {
+            sink = TappedTraces { traces: &mut traces, tap };
+            &mut sink
+        }
+        None => &mut traces,
+    };
+    let mut watch = QueueWatch::new(supervisor, tap.as_deref(), scenario.duration + scenario.drain);
 
     let meter = Meter::new(&flows, trace).with_bundles(&scenario.bundles).with_drain(scenario.drain);
     // Flows that are made for each of several hosts are counted together, and each by itself.
@@ -60,7 +59,7 @@ pub(crate) fn measure(
     let singles = Meter::new(&single_flows, &mut no_trace).with_drain(scenario.drain);
     let mut recorder = ((meter, singles), (audio, ears));
     let at = PartKey { run: run.to_owned(), point: task.stored, repetition: task.repetition };
-    let driven = backend::driver(request.backend).drive(request, point, seed, &at, &mut recorder, supervisor);
+    let driven = backend::driver(request.backend).drive(request, point, seed, &at, &mut recorder, &mut watch);
     let ((meter, singles), (audio, ears)) = recorder;
     // Both are closed also when the driver failed: what was recorded stays.
     let audio = audio.finish().map_err(RunnerError::Audio);
@@ -71,6 +70,7 @@ pub(crate) fn measure(
     let singles = singles.finish(of_singles);
     let mut summary = meter.finish(outcome);
     attach(scenario, singles.flows, &mut summary);
+    watch.attach(&mut summary);
     if request.backend.has_links_of_file() {
         say_what_cuts(scenario, &mut summary);
     }

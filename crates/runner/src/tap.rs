@@ -48,6 +48,10 @@ pub trait RepetitionTap: Send + Sync {
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 /// And no more often in one repetition.
 const MOST_LOOKS: u64 = 5_000;
+/// Number of intervals of a repetition for which the largest backlog of a queue is kept.
+const KEPT_OF_QUEUE: usize = 400;
+/// Number of directions of links whose backlog is kept: the first ones.
+const QUEUES_KEPT: usize = 64;
 
 /// Traces that pass every record on.
 pub(crate) struct TappedTraces<'t> {
@@ -66,25 +70,83 @@ impl TraceSink for TappedTraces<'_> {
     }
 }
 
-/// A supervisor that passes on what waits.
-pub(crate) struct TappedSupervisor<'t> {
+/// A supervisor that records the backlog of queues over time, and passes it on to a tap.
+pub(crate) struct QueueWatch<'t> {
     supervisor: &'t mut (dyn Supervisor + Send),
-    tap: &'t dyn RepetitionTap,
+    tap: Option<&'t dyn RepetitionTap>,
     interval: Duration,
+    /// The interval of which the most is kept.
+    kept: Duration,
+    queues: Vec<Queue>,
+    /// The time of the current look, and how many queues it has told of.
+    look: (Time, usize),
 }
 
-impl<'t> TappedSupervisor<'t> {
+/// A direction of a link.
+struct Queue {
+    link: String,
+    direction: String,
+    over_time: Vec<(Time, Bytes)>,
+}
+
+impl<'t> QueueWatch<'t> {
     /// For a repetition of this length.
     pub(crate) fn new(
         supervisor: &'t mut (dyn Supervisor + Send),
-        tap: &'t dyn RepetitionTap,
+        tap: Option<&'t dyn RepetitionTap>,
         length: Duration,
-    ) -> TappedSupervisor<'t> {
-        TappedSupervisor { supervisor, tap, interval: SHORTEST_INTERVAL.max(length / MOST_LOOKS) }
+    ) -> QueueWatch<'t> {
+        QueueWatch {
+            supervisor,
+            tap,
+            interval: SHORTEST_INTERVAL.max(length / MOST_LOOKS),
+            kept: SHORTEST_INTERVAL.max(length / KEPT_OF_QUEUE as u64),
+            queues: Vec::new(),
+            look: (Time::ZERO, 0),
+        }
+    }
+
+    /// Adds the backlog over time to the summary of each link.
+    pub(crate) fn attach(self, summary: &mut RepetitionSummary) {
+        for queue in self.queues {
+            let name = format!("{} {}", queue.link, queue.direction);
+            let link = summary.links.iter_mut().find(|link| link.link == name);
+            if let Some(link) = link
+                && queue.over_time.iter().any(|(_, waiting)| *waiting > Bytes::ZERO)
+            {
+                link.backlog_over_time = queue.over_time;
+            }
+        }
+    }
+
+    fn keep(&mut self, at: Time, link: &str, direction: &str, bytes: Bytes) {
+        let place = if self.look.0 == at { self.look.1 } else { 0 };
+        self.look = (at, place + 1);
+        let is_it = |queue: &Queue| queue.link == link && queue.direction == direction;
+        // Every look has them in the same order, unless one is missing.
+        let known = match self.queues.get(place) {
+            Some(queue) if is_it(queue) => Some(place),
+            _ if place >= QUEUES_KEPT => return,
+            _ => self.queues.iter().position(is_it),
+        };
+        let Some(place) = known else {
+            if self.queues.len() < QUEUES_KEPT {
+                let (link, direction) = (link.to_owned(), direction.to_owned());
+                self.queues.push(Queue { link, direction, over_time: vec![(at, bytes)] });
+            }
+            return;
+        };
+        let over_time = &mut self.queues[place].over_time;
+        let is_full = over_time.len() >= 2 * KEPT_OF_QUEUE;
+        if let Some((_, most)) = over_time.last_mut().filter(|(from, _)| at.since(*from) < self.kept) {
+            *most = (*most).max(bytes);
+        } else if !is_full {
+            over_time.push((at, bytes));
+        }
     }
 }
 
-impl Supervisor for TappedSupervisor<'_> {
+impl Supervisor for QueueWatch<'_> {
     fn progress(&mut self, done: Duration) -> Progress {
         self.supervisor.progress(done)
     }
@@ -102,6 +164,9 @@ impl Supervisor for TappedSupervisor<'_> {
     }
 
     fn backlog(&mut self, at: Time, link: &str, direction: &str, bytes: Bytes, packets: u64) {
-        self.tap.backlog(at, link, direction, bytes, packets);
+        self.keep(at, link, direction, bytes);
+        if let Some(tap) = self.tap {
+            tap.backlog(at, link, direction, bytes, packets);
+        }
     }
 }

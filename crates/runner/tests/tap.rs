@@ -143,6 +143,16 @@ fn each_repetition_is_heard_by_itself() {
             backlogs.iter().filter(|(_, d, _)| d == "trunk b>a").map(|(at, ..)| *at).collect();
         assert!(times.is_sorted() && times.len() > 100 && times.len() < 1000, "{} looks", times.len());
     }
+    // What waited is kept, whether or not anybody listened.
+    for summary in
+        run.points.iter().flat_map(|point| &point.repetitions).filter_map(|one| one.summary.as_ref())
+    {
+        let link = summary.links.iter().find(|link| link.link == "trunk a>b").unwrap();
+        let kept = &link.backlog_over_time;
+        assert!(kept.is_sorted_by_key(|(at, _)| *at) && kept.len() > 50 && kept.len() <= 800, "{kept:?}");
+        let most = kept.iter().map(|(_, waiting)| *waiting).max().unwrap();
+        assert!(most > Bytes::ZERO && most <= link.backlog_max, "{most:?} of {:?}", link.backlog_max);
+    }
     let mut finished = listener.finished.into_inner().unwrap();
     finished.sort_unstable();
     let all = |point: u32| (0..2).map(move |repetition| (point, repetition, u64::from(point + 1) * 200));

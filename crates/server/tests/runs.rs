@@ -321,6 +321,15 @@ fn results_come_as_report_tables_figures_and_traces() {
     {
         assert_eq!(server.get(&format!("{flow}/{wrong}")).status, 400, "{wrong}");
     }
+    let of_repetition = format!("/api/v1/runs/{id}/points/1/repetitions/0/over-time");
+    let over_time: api::OverTime = serde_json::from_value(server.get(&of_repetition).json()).unwrap();
+    let [voice] = over_time.flows.as_slice() else { panic!("{over_time:?}") };
+    let bits: f64 = voice.throughput.iter().map(|rate| rate * 0.1).sum();
+    assert_eq!((voice.flow.as_str(), bits.round() as usize), ("voice", points.len() * 80 * 8));
+    assert!((voice.t[3] - 0.3).abs() < 1e-9 && voice.sampled.is_empty());
+    assert!(over_time.queues.is_empty(), "nothing waits on an idle line: {over_time:?}");
+    let none = format!("/api/v1/runs/{id}/points/9/repetitions/0/over-time");
+    assert_eq!(server.get(&none).status, 404);
     let none = format!("/api/v1/runs/{id}/points/9/repetitions/0/flows/voice/latency");
     assert_eq!(server.get(&none).status, 404);
     assert_eq!(server.get(&format!("/api/v1/runs/{id}/files/..%2F..%2Ftrunkline.db")).status, 404);

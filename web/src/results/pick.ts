@@ -27,7 +27,12 @@ export function settle(run: Run, wanted: Partial<Pick>): Pick | undefined {
   return point && repetition && flow ? { point: point.index, repetition: repetition.index, flow: flow.flow } : undefined;
 }
 
+/** The address of a repetition. */
+export function repetitionOf(run: number, { point, repetition }: Pick): string {
+  return `/runs/${run}/points/${point}/repetitions/${repetition}`;
+}
+
 /** The address of a trace, without what is asked of it. */
-export function traceOf(run: number, { point, repetition, flow }: Pick): string {
-  return `/runs/${run}/points/${point}/repetitions/${repetition}/flows/${part(flow)}`;
+export function traceOf(run: number, pick: Pick): string {
+  return `${repetitionOf(run, pick)}/flows/${part(pick.flow)}`;
 }

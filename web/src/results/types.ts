@@ -11,6 +11,7 @@ export type Run = Schemas['Run'];
 export type RunPoint = Schemas['RunPoint'];
 export type RunRepetition = Schemas['RunRepetition'];
 export type Axis = Schemas['Axis'];
+export type OverTime = Schemas['OverTime'];
 
 export type Report = Schemas['Report'];
 export type ReportLimit = Schemas['ReportLimit'];

@@ -159,6 +159,41 @@ pub struct Cdf {
     pub value: Vec<f64>,
 }
 
+/// A repetition over time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct OverTime {
+    /// The flows, in the order of the file.
+    pub flows: Vec<FlowOverTime>,
+    /// The directions of links in whose queues anything waited.
+    pub queues: Vec<QueueOverTime>,
+}
+
+/// A flow over time. All times are in seconds since the start of the repetition.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct FlowOverTime {
+    /// The flow's name.
+    pub flow: String,
+    /// Starts of equal intervals; empty if the trace is not on this server.
+    pub t: Vec<f64>,
+    /// Payload received in each interval, in bit/s.
+    pub throughput: Vec<f64>,
+    /// When its first TCP connection was sampled.
+    pub sampled: Vec<f64>,
+    /// Segments that this connection had retransmitted until then.
+    pub retransmissions: Vec<u64>,
+}
+
+/// A queue over time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct QueueOverTime {
+    /// `trunk berlin>ottawa`
+    pub link: String,
+    /// Starts of intervals, in seconds since the start of the repetition.
+    pub t: Vec<f64>,
+    /// The most bytes that were seen waiting in each interval.
+    pub bytes: Vec<u64>,
+}
+
 impl From<&trunkline_experiment::Limit> for Limit {
     fn from(limit: &trunkline_experiment::Limit) -> Limit {
         Limit { key: limit.key.clone(), condition: limit.condition.clone(), bound: limit.bound }

@@ -76,6 +76,7 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         .routes(routes!(traces::parquet))
         .routes(routes!(traces::latency))
         .routes(routes!(traces::cdf))
+        .routes(routes!(traces::over_time))
         .routes(routes!(compare::compare))
         .routes(routes!(compare::definitions))
         .routes(routes!(jobs::list))

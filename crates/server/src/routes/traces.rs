@@ -7,12 +7,13 @@ use axum::extract::State;
 use axum::http::header::{self, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
-use trunkline_core::Time;
-use trunkline_store::LatencySeries;
+use trunkline_core::{Duration, Time};
+use trunkline_metrics::{Fate, LinkSummary, Record};
+use trunkline_store::{LatencySeries, StoredRepetition};
 use utoipa::IntoParams;
 
 use super::results::download;
-use crate::api::{ApiError, Cdf};
+use crate::api::{ApiError, Cdf, FlowOverTime, OverTime, QueueOverTime};
 use crate::app::{App, Shared};
 use crate::extract::{Path, Query};
 use crate::transfer;
@@ -21,6 +22,10 @@ use crate::transfer;
 const BUCKETS: usize = 2000;
 /// Default number.
 const CDF_POINTS: usize = 1000;
+/// Into so many intervals throughput is divided.
+const INTERVALS: u64 = 200;
+/// The shortest of them.
+const SHORTEST: Duration = Duration::from_millis(100);
 /// Maximum number of points of a chart.
 const MOST_POINTS: usize = 100_000;
 
@@ -36,6 +41,18 @@ pub(crate) struct Which {
     pub(crate) repetition: u32,
     /// The flow's name.
     pub(crate) flow: String,
+}
+
+/// A repetition.
+#[derive(Clone, Copy, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct Repetition {
+    /// The run's number.
+    pub(crate) id: u64,
+    /// The point, from 0.
+    pub(crate) point: u32,
+    /// The repetition, from 0.
+    pub(crate) repetition: u32,
 }
 
 /// Part of a trace, and its resolution.
@@ -136,7 +153,82 @@ pub(crate) async fn cdf(
     .await
 }
 
+/// What was received, retransmitted and waited in queues over time.
+#[utoipa::path(
+    get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/over-time", tag = "runs", params(Repetition),
+    responses((status = 200, body = OverTime))
+)]
+pub(crate) async fn over_time(
+    State(app): Shared,
+    Path(which): Path<Repetition>,
+) -> Result<Json<OverTime>, ApiError> {
+    app.blocking(move |app| Ok(Json(shown(&app.repetition(which)?)?))).await
+}
+
+fn shown(repetition: &StoredRepetition) -> Result<OverTime, ApiError> {
+    let summary = repetition.summary.as_ref();
+    let interval = SHORTEST.max(summary.map_or(SHORTEST, |summary| summary.duration / INTERVALS));
+    let flow = |(name, trace): &(String, PathBuf)| {
+        let mut received = Throughput { interval, bits: Vec::new() };
+        if trace.exists() {
+            trunkline_store::read_trace(trace, &mut |record| received.add(record))?;
+        }
+        let of_flow = summary.and_then(|summary| summary.flows.iter().find(|flow| flow.flow == *name));
+        let samples = of_flow.map_or(&[][..], |flow| &flow.connection);
+        Ok(FlowOverTime {
+            flow: name.clone(),
+            t: (0..received.bits.len()).map(|place| place as f64 * interval.as_secs_f64()).collect(),
+            throughput: received.bits.iter().map(|bits| *bits as f64 / interval.as_secs_f64()).collect(),
+            sampled: samples.iter().map(|sample| sample.at.as_secs_f64()).collect(),
+            retransmissions: samples.iter().map(|sample| sample.retransmissions.all).collect(),
+        })
+    };
+    let queue = |link: &LinkSummary| QueueOverTime {
+        link: link.link.clone(),
+        t: link.backlog_over_time.iter().map(|(at, _)| at.as_secs_f64()).collect(),
+        bytes: link.backlog_over_time.iter().map(|(_, waiting)| waiting.count()).collect(),
+    };
+    let links = summary.into_iter().flat_map(|summary| &summary.links);
+    Ok(OverTime {
+        flows: repetition.traces.iter().map(flow).collect::<Result<_, ApiError>>()?,
+        queues: links.filter(|link| !link.backlog_over_time.is_empty()).map(queue).collect(),
+    })
+}
+
+/// Payload received in equal intervals.
+struct Throughput {
+    interval: Duration,
+    bits: Vec<u64>,
+}
+
+impl Throughput {
+    /// Adds a message in the interval in which it arrived, unless that is long after the end.
+    fn add(&mut self, record: &Record) {
+        let Some(received) = record.received.filter(|_| record.fate != Fate::Duplicate) else { return };
+        let place = (received.since(Time::ZERO).as_nanos() / self.interval.as_nanos()) as usize;
+        if place >= self.bits.len() && place < 2 * INTERVALS as usize {
+            self.bits.resize(place + 1, 0);
+        }
+        if let Some(bits) = self.bits.get_mut(place) {
+            *bits += 8 * u64::from(record.payload);
+        }
+    }
+}
+
 impl App {
+    /// A repetition of a run.
+    fn repetition(
+        &self,
+        Repetition { id, point, repetition }: Repetition,
+    ) -> Result<StoredRepetition, ApiError> {
+        let run = self.store.run(id)?;
+        let mut points = run.points.into_iter().filter(|one| one.index == point);
+        let found = points.find_map(|one| one.repetitions.into_iter().find(|one| one.index == repetition));
+        found.ok_or_else(|| {
+            ApiError::not_found(format_args!("run {id} has no repetition {repetition} of point {point}"))
+        })
+    }
+
     /// Location of a trace.
     fn trace(&self, which: &Which) -> Result<PathBuf, ApiError> {
         let run = self.store.run(which.id)?;
@@ -197,9 +289,30 @@ fn packed(series: &LatencySeries) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_core::Duration;
-
     use super::*;
+
+    #[test]
+    fn payload_counts_where_it_arrives_and_once() {
+        let record = |at_ms: u64, fate: Fate| Record {
+            member: 0,
+            channel: 0,
+            sequence: 0,
+            due: Time::ZERO,
+            sent: Some(Time::ZERO),
+            received: Some(Time::ZERO + Duration::from_millis(at_ms)),
+            reflected: None,
+            payload: 100,
+            fate,
+        };
+        let mut received = Throughput { interval: SHORTEST, bits: Vec::new() };
+        for (at_ms, fate) in
+            [(250, Fate::Received), (299, Fate::Late), (260, Fate::Duplicate), (9_000_000, Fate::Received)]
+        {
+            received.add(&record(at_ms, fate));
+        }
+        received.add(&Record { received: None, ..record(0, Fate::Lost) });
+        assert_eq!(received.bits, [0, 0, 1600]);
+    }
 
     #[test]
     fn a_series_is_packed_as_described() {
