@@ -128,3 +128,33 @@ async function reach(page: Page, wanted: (element: { tag: string; name: string }
   }
   throw new Error(`the Tab key does not lead to ${what}`);
 }
+
+test('on a phone nothing covers a host, and what is selected stays legible above its properties', async ({ page }) => {
+  const pairs = [0, 1, 2, 3, 4, 5];
+  const hosts = pairs.map((pair) => `server-${pair} = { position = [0, ${pair * 140}] }\nclient-${pair} = { position = [400, ${pair * 140}] }\n`);
+  const links = pairs.map((pair) => `[link.line-${pair}]\nbetween = ["server-${pair}", "client-${pair}"]\nrate = "1 Mbit/s"\n`);
+  const flow = '[flow.voice]\nfrom = "server-0"\nto = "client-0"\ntransport = "udp"\nsource = { kind = "voice" }\n';
+  await page.setViewportSize({ width: 390, height: 844 });
+  await draft(page, `name = "pairs"\nduration = "2 s"\n[hosts]\n${hosts.join('')}${links.join('')}${flow}`);
+  await page.goto(at('/edit'));
+  const host = (name: string) => page.locator('.svelte-flow__node', { hasText: name });
+  const box = async (name: string) => (await host(name).boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  const bar = page.locator('.bar', { hasText: 'Predict' });
+  await expect(bar.locator('.took')).toBeVisible();
+  const isFree = async () => {
+    const [last, covering] = [await box('server-5'), await bar.boundingBox()];
+    return last.height > 0 && last.y + last.height <= (covering?.y ?? 0);
+  };
+  await expect.poll(isFree).toBe(true);
+  await picture(page, 'phone');
+  await host('server-3').click();
+  await expect(page.getByRole('button', { name: 'Close the properties' })).toBeVisible();
+  const area = page.locator('.canvas');
+  const isInside = async () => {
+    const [all, one, other] = [await area.boundingBox(), await box('server-3'), await box('client-3')];
+    const isIn = ({ x, y, width, height }: typeof one) => all !== null && x >= all.x && x + width <= all.x + all.width && y >= all.y && y + height <= all.y + all.height;
+    return isIn(one) && isIn(other) && one.width > 70;
+  };
+  await expect.poll(isInside).toBe(true);
+  await picture(page, 'phone-selected');
+});
