@@ -17,7 +17,7 @@ test('received audio is found and plays', async ({ page, request }) => {
   await page.getByLabel('Of', { exact: true }).selectOption({ label: 'bulk.count = 4, repetition 2' });
   const players = page.locator('audio');
   await expect(players).toHaveCount(4);
-  await expect(page.getByText('voice, channel 4', { exact: true })).toBeVisible();
+  await expect(page.getByRole('list').getByText('voice, channel 4', { exact: true })).toBeVisible();
   const seconds = () => players.first().evaluate((player: HTMLAudioElement) => player.duration);
   await expect.poll(seconds, { message: 'the audio has arrived' }).toBeGreaterThan(1.9);
   const download = page.waitForEvent('download');
@@ -103,6 +103,32 @@ test('beside the latency stand throughput, queues and retransmissions, in the co
   await page.getByRole('group', { name: /^Latency of/ }).press('+');
   await expect.poll(async () => (await drawn()) !== whole).toBe(true);
   await picture(page, 'over-time');
+});
+
+test('what was sent and what is heard play in step, one key switches, and missing pieces are marked', async ({ page, request }) => {
+  const text = REFLECTED.replace('delay =', 'loss = "5 %"\njitter = { kind = "exponential", mean = "20 ms" }\ndelay =').replace('seconds: 2', 'seconds: 4');
+  const id = await run(request, text);
+  await page.goto(at(`/runs/${id}?tab=sound`));
+  await expect(page.getByText(/\d+ pieces lost \(\d+\sms\), \d+ late/)).toBeVisible();
+  const position = page.getByLabel('Position in seconds');
+  const seconds = () => position.evaluate((input: HTMLInputElement) => input.valueAsNumber);
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect.poll(seconds).toBeGreaterThan(0.3);
+  const before = await seconds();
+  await page.keyboard.press('x');
+  await expect(page.getByRole('button', { name: 'Sent' })).toHaveAttribute('aria-pressed', 'true');
+  const after = await seconds();
+  expect(after).toBeGreaterThanOrEqual(before);
+  expect(after).toBeLessThan(before + 1);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.keyboard.press('x');
+  await expect(page.getByRole('button', { name: 'Heard' })).toHaveAttribute('aria-pressed', 'true');
+  await picture(page, 'sent-and-heard');
+  // Both end at the same moment, and begin again.
+  await position.fill('1.9');
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect(page.getByRole('button', { name: 'Play' })).toBeVisible();
+  await expect.poll(seconds).toBeGreaterThan(1.95);
 });
 
 test('a run that was stopped is resumed where it is watched', async ({ page, request }) => {

@@ -6,6 +6,7 @@
 //! flow with a `playout` is played as its deadlines say, one with a `playback` through its D/A FIFO, and one with neither
 //! as late as its slowest message, so that it misses what was lost only.
 
+mod again;
 mod ears;
 mod payloads;
 mod request;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 
 use trunkline_core::Ratio;
 
+pub use again::{ChannelSound, channel_sound};
 pub(crate) use ears::Ears;
 pub use request::{Hear, Sound};
 

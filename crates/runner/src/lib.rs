@@ -28,7 +28,7 @@ pub use driven::Driven;
 pub use error::{HearError, RunnerError};
 pub use files::{DirectoryFiles, LoadError, load, load_from, stored};
 pub use growing::GrowingRun;
-pub use hearing::{Hear, Heard, Sound};
+pub use hearing::{ChannelSound, Hear, Heard, Sound, channel_sound};
 pub use means::WireMeans;
 pub use parallel::in_parallel;
 pub use predict::predict;

@@ -7,7 +7,7 @@ use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Files, FilesError, Progress, Supervisor};
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::Fate;
-use trunkline_runner::{GrowingRun, Hear, Observer, Plan, Request};
+use trunkline_runner::{GrowingRun, Hear, Observer, Plan, Request, channel_sound};
 use trunkline_store::{Backend, Imported, Status, Store, StoredRun, read_trace};
 
 struct Silent;
@@ -144,6 +144,49 @@ fn percentiles_of_a_long_trace_are_exact() {
     assert_eq!((latency.min, latency.max), (latencies[0], latencies[latencies.len() - 1]));
     let counts = flow.counts;
     assert_eq!(fates, [counts.received, counts.late, counts.lost, counts.duplicate, counts.refused]);
+}
+
+/// The reconstructed sound equals the received files, message by message.
+#[test]
+fn the_sound_of_a_channel_is_that_of_the_received_files() {
+    let text = "name = \"sound\"\nduration = \"4 s\"\n[hosts]\na = {}\nb = {}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+                rate = \"10 Mbit/s\"\nloss = \"5 %\"\njitter = { kind = \"exponential\", mean = \"8 ms\" }\n\
+                [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\ncount = 2\nchannels = 2\naudio = true\n\
+                playout = \"10 ms\"\nsource = { kind = \"voice\", samples = 80, talk = \"500 ms\", silence = \"300 ms\" }\n";
+    let (_folder, run) = stored(text);
+    let experiment =
+        Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+    let one = &run.points[0].repetitions[0];
+    let sound = |channel: (u32, u16)| {
+        let (scenario, seed) = (&experiment.points[0].scenario, Seed::new(run.info.seed, 0));
+        channel_sound(scenario, 0, channel, seed, &one.traces[0].1).expect("the trace can be read")
+    };
+    for (member, channel) in [(0, 0), (1, 1)] {
+        let sound = sound((member, channel)).expect("it is voice");
+        let name = format!("voice-{member}-{channel}.wav");
+        let file = one.audio.iter().find(|path| path.ends_with(&name)).expect("it was received");
+        let bytes = std::fs::read(file).expect("the file can be read");
+        let received: Vec<i16> =
+            bytes[44..].as_chunks::<2>().0.iter().map(|pair| i16::from_le_bytes(*pair)).collect();
+        let pcm =
+            |samples: &[f32]| samples.iter().map(|sample| (sample * 32_768.0) as i16).collect::<Vec<_>>();
+        let (sent, heard) = (pcm(&sound.sent), pcm(&sound.heard));
+        assert_eq!((sent.len(), heard.len(), sound.samples), (80 * sound.fates.len(), sent.len(), 80));
+        let mut same = 0;
+        for (place, fate) in sound.fates.iter().enumerate() {
+            let message = place * 80..place * 80 + 80;
+            match fate {
+                Fate::Lost => assert!(received[message.clone()].iter().all(|sample| *sample == 0)),
+                _ => assert_eq!(received[message.clone()], sent[message.clone()], "{place}: {fate:?}"),
+            }
+            same += usize::from(heard[message.clone()] == sent[message]);
+        }
+        let count = |wanted: Fate| sound.fates.iter().filter(|fate| **fate == wanted).count();
+        assert!(count(Fate::Lost) > 2 && count(Fate::Late) > 2, "{:?}", sound.fates);
+        // What follows a loss is mixed with its concealment.
+        assert!(same > sound.fates.len() / 2 && same <= count(Fate::Received), "{same} of {:?}", sound.fates);
+    }
+    assert!(sound((2, 0)).is_none() && sound((0, 2)).is_none());
 }
 
 #[test]

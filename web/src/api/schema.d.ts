@@ -521,6 +521,11 @@ export interface components {
             /** @description The text of the file before the changes. */
             text: string;
         };
+        /** @description Event `end`: the job has ended, and this is the last event. */
+        End: {
+            /** @description The outcome. */
+            state: components["schemas"]["JobState"];
+        };
         /** @description The body of every error response. */
         ErrorBody: {
             /** @description The error. */
@@ -1127,6 +1132,18 @@ export interface components {
             name: string;
             /** @description Its description. */
             title: string;
+        };
+        /** @description Pieces of a channel's sound, each from and to in seconds. */
+        Pieces: {
+            /**
+             * Format: double
+             * @description Length of the sound.
+             */
+            duration: number;
+            /** @description Messages that arrived after their playout deadline. */
+            late: number[][];
+            /** @description Messages that never arrived. */
+            lost: number[][];
         };
         /** @description An answer. */
         PlanAnswer: {

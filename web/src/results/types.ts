@@ -12,6 +12,7 @@ export type RunPoint = Schemas['RunPoint'];
 export type RunRepetition = Schemas['RunRepetition'];
 export type Axis = Schemas['Axis'];
 export type OverTime = Schemas['OverTime'];
+export type Pieces = Schemas['Pieces'];
 
 export type Report = Schemas['Report'];
 export type ReportLimit = Schemas['ReportLimit'];

@@ -57,12 +57,17 @@ export function fileName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'experiment';
 }
 
+/** The flow, member and channel of `audio/p000-r00/voice-0-1.wav`; nothing of other audio. */
+export function partsOf(path: string): { flow: string; member: number; channel: number } | undefined {
+  const [, flow, member, channel] = /([^/]+)-(\d+)-(\d+)\.wav$/.exec(path) ?? [];
+  return flow === undefined ? undefined : { flow, member: Number(member), channel: Number(channel) };
+}
+
 /** `voice, channel 2` for `audio/p000-r00/voice-0-1.wav`; other audio is called as its file. */
 export function channelOf(path: string): string {
-  const file = path.split('/').at(-1) ?? path;
-  const [, flow, member, channel] = /^(.+)-(\d+)-(\d+)\.wav$/.exec(file) ?? [];
-  if (flow === undefined) return file;
-  return [flow, Number(member) > 0 ? `member ${Number(member) + 1}` : '', `channel ${Number(channel) + 1}`].filter((text) => text !== '').join(', ');
+  const parts = partsOf(path);
+  if (!parts) return path.split('/').at(-1) ?? path;
+  return [parts.flow, parts.member > 0 ? `member ${parts.member + 1}` : '', `channel ${parts.channel + 1}`].filter((text) => text !== '').join(', ');
 }
 
 /** `round trip` where a flow's latency is that of the way there and back; nothing where it is one way. */

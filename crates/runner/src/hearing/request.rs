@@ -117,8 +117,7 @@ impl Hear {
 
     /// How missing messages of a flow are replaced.
     pub(super) fn method(&self, flow: &FlowMeta) -> Method {
-        let plays_silence = flow.listening.is_some_and(|listening| listening.codec.name == "g711");
-        self.conceal.unwrap_or(if plays_silence { Method::Silence } else { Method::Waveform })
+        self.conceal.unwrap_or_else(|| method_of(flow))
     }
 }
 
@@ -189,6 +188,12 @@ impl Sound {
         };
         Err(HearError::NoMember { key: key(), flow: name(), known })
     }
+}
+
+/// The default concealment of a flow.
+pub(super) fn method_of(flow: &FlowMeta) -> Method {
+    let plays_silence = flow.listening.is_some_and(|listening| listening.codec.name == "g711");
+    if plays_silence { Method::Silence } else { Method::Waveform }
 }
 
 /// How the audio of a flow is written in its messages.

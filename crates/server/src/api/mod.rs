@@ -44,8 +44,8 @@ pub use report::{
     ReportSink, RunLimit,
 };
 pub use runs::{
-    Axis, Backend, Cdf, FigureName, FlowOverTime, Imported, Limit, NewRun, OverTime, QueueOverTime, Run,
-    RunInfo, RunList, RunPoint, RunRepetition, RunStarted, RunSummary, Status, TraceName,
+    Axis, Backend, Cdf, FigureName, FlowOverTime, Imported, Limit, NewRun, OverTime, Pieces, QueueOverTime,
+    Run, RunInfo, RunList, RunPoint, RunRepetition, RunStarted, RunSummary, Status, TraceName,
 };
 pub use server::{Login, ServerBackend, ServerInfo};
 

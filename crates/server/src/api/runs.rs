@@ -159,6 +159,17 @@ pub struct Cdf {
     pub value: Vec<f64>,
 }
 
+/// Pieces of a channel's sound, each from and to in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Pieces {
+    /// Length of the sound.
+    pub duration: f64,
+    /// Messages that never arrived.
+    pub lost: Vec<[f64; 2]>,
+    /// Messages that arrived after their playout deadline.
+    pub late: Vec<[f64; 2]>,
+}
+
 /// A repetition over time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct OverTime {

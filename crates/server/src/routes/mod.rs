@@ -6,6 +6,7 @@ mod jobs;
 pub(crate) mod results;
 mod runs;
 mod server;
+mod sound;
 mod traces;
 
 use std::sync::Arc;
@@ -77,6 +78,8 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         .routes(routes!(traces::latency))
         .routes(routes!(traces::cdf))
         .routes(routes!(traces::over_time))
+        .routes(routes!(sound::sound))
+        .routes(routes!(sound::pieces))
         .routes(routes!(compare::compare))
         .routes(routes!(compare::definitions))
         .routes(routes!(jobs::list))

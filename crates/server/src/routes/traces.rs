@@ -22,7 +22,7 @@ use crate::transfer;
 const BUCKETS: usize = 2000;
 /// Default number.
 const CDF_POINTS: usize = 1000;
-/// Into so many intervals throughput is divided.
+/// Number of intervals of throughput.
 const INTERVALS: u64 = 200;
 /// The shortest of them.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -153,7 +153,7 @@ pub(crate) async fn cdf(
     .await
 }
 
-/// What was received, retransmitted and waited in queues over time.
+/// Throughput, retransmissions and backlogs over time.
 #[utoipa::path(
     get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/over-time", tag = "runs", params(Repetition),
     responses((status = 200, body = OverTime))
@@ -230,7 +230,7 @@ impl App {
     }
 
     /// Location of a trace.
-    fn trace(&self, which: &Which) -> Result<PathBuf, ApiError> {
+    pub(super) fn trace(&self, which: &Which) -> Result<PathBuf, ApiError> {
         let run = self.store.run(which.id)?;
         let point = run.points.iter().find(|point| point.index == which.point);
         let repetition = point.and_then(|p| p.repetitions.iter().find(|one| one.index == which.repetition));

@@ -1,0 +1,143 @@
+//! The sound of a channel after its run: sent and heard audio, and the missing pieces.
+
+use std::ops::Range;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use trunkline_audio::wav::header_of;
+use trunkline_core::Seed;
+use trunkline_metrics::Fate;
+use trunkline_runner::{ChannelSound, channel_sound};
+use utoipa::{IntoParams, ToSchema};
+
+use super::results::download;
+use super::traces::Which;
+use crate::api::{ApiError, Pieces};
+use crate::app::{App, Shared};
+use crate::extract::{Path, Query};
+
+/// A channel.
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Asked {
+    /// The member of the flow, from 0 [default: 0].
+    member: u32,
+    /// Its channel, from 0 [default: 0].
+    channel: u16,
+    /// Which sound [default: heard].
+    of: End,
+}
+
+/// The end at which one listens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum End {
+    /// The audio that the source sent.
+    Sent,
+    /// The same with lost and late messages concealed, as `run --hear` conceals them.
+    #[default]
+    Heard,
+}
+
+/// The sent or the heard audio of a channel of a voice flow, as a WAV file. Both are aligned with each other: they leave
+/// out the delay.
+#[utoipa::path(
+    get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/flows/{flow}/sound.wav", tag = "runs", params(Which, Asked),
+    responses((status = 200, body = String, content_type = "audio/wav"))
+)]
+pub(crate) async fn sound(
+    State(app): Shared,
+    Path(which): Path<Which>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, ApiError> {
+    let end = if asked.of == End::Sent { "sent" } else { "heard" };
+    let name = format!("{}-{}-{}-{end}.wav", which.flow, asked.member, asked.channel);
+    let wav = app
+        .blocking(move |app| {
+            let sound = app.sound(&which, asked)?;
+            let samples = if asked.of == End::Sent { &sound.sent } else { &sound.heard };
+            let mut wav = header_of(1, sound.sample_rate, samples.len() as u64).to_vec();
+            wav.extend(samples.iter().flat_map(|sample| ((sample * 32_768.0) as i16).to_le_bytes()));
+            Ok(wav)
+        })
+        .await?;
+    Ok(download(&name, "audio/wav", wav.into()))
+}
+
+/// The lost and the late pieces of a channel's sound.
+#[utoipa::path(
+    get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/flows/{flow}/pieces", tag = "runs", params(Which, Asked),
+    responses((status = 200, body = Pieces))
+)]
+pub(crate) async fn pieces(
+    State(app): Shared,
+    Path(which): Path<Which>,
+    Query(asked): Query<Asked>,
+) -> Result<Json<Pieces>, ApiError> {
+    app.blocking(move |app| Ok(Json(found(&app.sound(&which, asked)?)))).await
+}
+
+fn found(sound: &ChannelSound) -> Pieces {
+    let length = sound.samples as f64 / f64::from(sound.sample_rate);
+    let seconds = |Range { start, end }: Range<usize>| [start as f64 * length, end as f64 * length];
+    let of = |is_it: fn(Fate) -> bool| runs(&sound.fates, is_it).map(seconds).collect();
+    Pieces {
+        duration: sound.fates.len() as f64 * length,
+        lost: of(|fate| !matches!(fate, Fate::Received | Fate::Late)),
+        late: of(|fate| fate == Fate::Late),
+    }
+}
+
+/// The longest ranges of messages that are like this.
+fn runs(fates: &[Fate], is_it: fn(Fate) -> bool) -> impl Iterator<Item = Range<usize>> {
+    let chunks = fates.chunk_by(move |a, b| is_it(*a) == is_it(*b));
+    let ranges = chunks.scan(0, |start, chunk| {
+        let range = *start..*start + chunk.len();
+        *start = range.end;
+        Some(range)
+    });
+    ranges.filter(move |range| is_it(fates[range.start]))
+}
+
+impl App {
+    fn sound(&self, which: &Which, asked: Asked) -> Result<ChannelSound, ApiError> {
+        let trace = self.trace(which)?;
+        let run = self.store.run(which.id)?;
+        let experiment = self.stored_experiment(&run)?;
+        let choice = run.points.iter().find(|point| point.index == which.point).map(|point| &point.choice);
+        let point = experiment.points.iter().find(|point| Some(&point.choice) == choice);
+        let flow =
+            |flows: &[trunkline_experiment::Flow]| flows.iter().position(|flow| flow.meta.name == which.flow);
+        let place = point.and_then(|point| Some((point, flow(&point.scenario.flows)?)));
+        let seed = Seed::new(run.info.seed, which.repetition);
+        let sound = match place {
+            Some((point, flow)) => {
+                channel_sound(&point.scenario, flow, (asked.member, asked.channel), seed, &trace)?
+            }
+            None => None,
+        };
+        sound.ok_or_else(|| {
+            ApiError::not_found("there is no such channel with audio in messages of one length")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_messages_side_by_side_are_one_piece() {
+        use Fate::{Late, Lost, Received, Refused};
+        let fates = vec![Lost, Refused, Received, Late, Late, Lost, Received];
+        let sound = ChannelSound { sample_rate: 8000, sent: vec![], heard: vec![], samples: 80, fates };
+        let Pieces { duration, lost, late } = found(&sound);
+        let ms =
+            |pieces: Vec<[f64; 2]>| pieces.concat().iter().map(|s| (s * 1e3).round()).collect::<Vec<_>>();
+        assert_eq!((duration * 1e3).round(), 70.0);
+        assert_eq!((ms(lost), ms(late)), (vec![0.0, 20.0, 50.0, 60.0], vec![30.0, 50.0]));
+    }
+}
