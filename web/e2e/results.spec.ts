@@ -1,4 +1,5 @@
 /** What a run found: its first page answers, its sound plays, its files have names, and nothing that a reader must know is unsaid. */
+import { stat } from 'node:fs/promises';
 import { at, begin, draft, expect, experiment, finished, picture, run, server, test } from './use';
 
 /** Speech that is reflected, and a transfer beside it. */
@@ -129,6 +130,28 @@ test('what was sent and what is heard play in step, one key switches, and missin
   await page.getByRole('button', { name: 'Play' }).click();
   await expect(page.getByRole('button', { name: 'Play' })).toBeVisible();
   await expect.poll(seconds).toBeGreaterThan(1.95);
+});
+
+test('a run is saved as one file, which opens without a server and plays', async ({ page, request }, info) => {
+  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
+  const id = await run(request, examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '');
+  await page.goto(at(`/runs/${id}`));
+  const waiting = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Save as one file' }).click();
+  const saved = await waiting;
+  expect(saved.suggestedFilename()).toMatch(new RegExp(`-run-${id}\\.html$`));
+  const path = info.outputPath('saved.html');
+  await saved.saveAs(path);
+  expect((await stat(path)).size).toBeLessThan(5_000_000);
+  await page.context().setOffline(true);
+  await page.goto(`file://${path}`);
+  await expect(page.getByRole('heading', { name: 'Sound' })).toBeVisible();
+  const players = page.locator('audio');
+  expect(await players.count()).toBeGreaterThan(1);
+  const seconds = () => players.first().evaluate((player: HTMLAudioElement) => ((player.preload = 'auto'), player.duration));
+  await expect.poll(seconds).toBeGreaterThan(1.9);
+  await expect(page.locator('svg').first()).toBeVisible();
+  await picture(page, 'saved');
 });
 
 test('a run that was stopped is resumed where it is watched', async ({ page, request }) => {

@@ -24,6 +24,22 @@ const SCRIPT: &str = include_str!("script.js");
 /// The report of a run as one self-contained HTML file; beside its counterpart on the other backend if that is given
 /// and comes from the same experiment file.
 pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
+    html_with_sound(run, counterpart, &[])
+}
+
+/// Audio inside the report.
+#[derive(Clone, Debug)]
+pub struct EmbeddedSound {
+    /// The point's index.
+    pub point: u32,
+    /// `voice, channel 1`
+    pub name: String,
+    /// The audio as a `data:` address.
+    pub address: String,
+}
+
+/// As [`html`], with sound to play.
+pub fn html_with_sound(run: &StoredRun, counterpart: Option<&StoredRun>, sounds: &[EmbeddedSound]) -> String {
     let view = View::new(run, counterpart);
     let figures = figures(&view);
     let (of_sweep, of_points): (Vec<Figure>, Vec<Figure>) =
@@ -34,6 +50,7 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
         ("verdict", "Verdict", true),
         ("flows", "Flows", true),
         ("figures", "Figures", any_figure),
+        ("sound", "Sound", !sounds.is_empty()),
         ("links", "Links", !links.0.is_empty()),
         ("media", "Media", !media.0.is_empty()),
         ("detail", "Every figure", !view.flows.is_empty()),
@@ -48,6 +65,7 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
         (bundles::section(&view))
         @if !of_sweep.is_empty() { (sweep_figures(&of_sweep)) }
         @if !of_points.is_empty() { (point_figures(&view, &of_points)) }
+        @if !sounds.is_empty() { (sound(&view, sounds)) }
         (links)
         (media)
         (detail::stalls(&view))
@@ -102,6 +120,20 @@ pub fn page(title: &str, version: &str, header: &Markup, main: &Markup) -> Strin
         }
     }
     .into_string()
+}
+
+fn sound(view: &View, sounds: &[EmbeddedSound]) -> Markup {
+    html! {
+        section aria-labelledby="sound" {
+            h2 id="sound" { "Sound" }
+            p.aside { "Audio as heard in the first repetition of each point, with lost and late packets concealed." }
+            @for EmbeddedSound { point, name, address } in sounds {
+                @let point = view.points().iter().find(|one| one.index == *point).map(|one| point_name(one, view.axes()));
+                @let title = match point { Some(point) if !point.is_empty() => format!("{name}, {point}"), _ => name.clone() };
+                p { (title) br; audio controls preload="none" src=(address) aria-label=(title) {} }
+            }
+        }
+    }
 }
 
 /// The head of the page, with links to the parts that it has.

@@ -26,14 +26,32 @@ pub(crate) struct WhichTable {
     pub(crate) table: Option<String>,
 }
 
+/// Contents of a report.
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ReportWith {
+    /// True to include the heard audio of the first channel of each flow whose audio was kept, in the first repetition of
+    /// each point, up to 2.5 MB.
+    pub(crate) sound: bool,
+}
+
 /// The report: one self-contained HTML file.
 #[utoipa::path(
-    get, path = "/runs/{id}/report", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
+    get, path = "/runs/{id}/report", tag = "runs",
+    params(("id" = u64, Path, description = "The run's number"), ReportWith),
     responses((status = 200, body = String, content_type = "text/html"))
 )]
-pub(crate) async fn report(State(app): Shared, Path(id): Path<u64>) -> Result<Response, ApiError> {
+pub(crate) async fn report(
+    State(app): Shared,
+    Path(id): Path<u64>,
+    Query(with): Query<ReportWith>,
+) -> Result<Response, ApiError> {
     let html = app
-        .blocking(move |app| app.with_counterpart(id, |run, other| Ok(trunkline_report::html(run, other))))
+        .blocking(move |app| {
+            let sounds = if with.sound { app.sounds(id)? } else { Vec::new() };
+            app.with_counterpart(id, |run, other| Ok(trunkline_report::html_with_sound(run, other, &sounds)))
+        })
         .await?;
     Ok(([report_policy(), content("text/html; charset=utf-8")], html).into_response())
 }

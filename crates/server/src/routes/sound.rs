@@ -5,10 +5,12 @@ use std::ops::Range;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
+use data_encoding::BASE64;
 use serde::Deserialize;
 use trunkline_audio::wav::header_of;
 use trunkline_core::Seed;
 use trunkline_metrics::Fate;
+use trunkline_report::EmbeddedSound;
 use trunkline_runner::{ChannelSound, channel_sound};
 use utoipa::{IntoParams, ToSchema};
 
@@ -17,6 +19,9 @@ use super::traces::Which;
 use crate::api::{ApiError, Pieces};
 use crate::app::{App, Shared};
 use crate::extract::{Path, Query};
+
+/// Maximum length of the audio inside a report, in bytes.
+const EMBEDDED: usize = 2_500_000;
 
 /// A channel.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
@@ -59,9 +64,7 @@ pub(crate) async fn sound(
         .blocking(move |app| {
             let sound = app.sound(&which, asked)?;
             let samples = if asked.of == End::Sent { &sound.sent } else { &sound.heard };
-            let mut wav = header_of(1, sound.sample_rate, samples.len() as u64).to_vec();
-            wav.extend(samples.iter().flat_map(|sample| ((sample * 32_768.0) as i16).to_le_bytes()));
-            Ok(wav)
+            Ok(wav(sound.sample_rate, samples))
         })
         .await?;
     Ok(download(&name, "audio/wav", wav.into()))
@@ -78,6 +81,12 @@ pub(crate) async fn pieces(
     Query(asked): Query<Asked>,
 ) -> Result<Json<Pieces>, ApiError> {
     app.blocking(move |app| Ok(Json(found(&app.sound(&which, asked)?)))).await
+}
+
+fn wav(sample_rate: u32, samples: &[f32]) -> Vec<u8> {
+    let mut wav = header_of(1, sample_rate, samples.len() as u64).to_vec();
+    wav.extend(samples.iter().flat_map(|sample| ((sample * 32_768.0) as i16).to_le_bytes()));
+    wav
 }
 
 fn found(sound: &ChannelSound) -> Pieces {
@@ -103,6 +112,32 @@ fn runs(fates: &[Fate], is_it: fn(Fate) -> bool) -> impl Iterator<Item = Range<u
 }
 
 impl App {
+    /// The audio of a run that a report includes.
+    pub(super) fn sounds(&self, id: u64) -> Result<Vec<EmbeddedSound>, ApiError> {
+        let run = self.store.run(id)?;
+        let (mut sounds, mut length) = (Vec::new(), 0);
+        for (point, one) in
+            run.points.iter().filter_map(|point| Some((point.index, point.repetitions.first()?)))
+        {
+            for (flow, _) in &one.traces {
+                let file = format!("{flow}-0-0.wav");
+                let which = Which { id, point, repetition: one.index, flow: flow.clone() };
+                if !one.audio.iter().any(|path| path.ends_with(&file)) {
+                    continue;
+                }
+                let sound = self.sound(&which, Asked::default())?;
+                let bytes = wav(sound.sample_rate, &sound.heard);
+                length += bytes.len();
+                if length > EMBEDDED {
+                    return Ok(sounds);
+                }
+                let address = format!("data:audio/wav;base64,{}", BASE64.encode(&bytes));
+                sounds.push(EmbeddedSound { point, name: format!("{flow}, channel 1"), address });
+            }
+        }
+        Ok(sounds)
+    }
+
     fn sound(&self, which: &Which, asked: Asked) -> Result<ChannelSound, ApiError> {
         let trace = self.trace(which)?;
         let run = self.store.run(which.id)?;
