@@ -443,7 +443,12 @@ pub struct Paper {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
-    /// Exit with code 3 if a goal is missed
+    /// Find the constants of the model again from the published cells that they were taken from, instead of repeating the
+    /// study, and compare them with its files
+    #[arg(long, conflicts_with_all = ["tables", "out", "on", "repetitions"])]
+    pub calibrate: bool,
+
+    /// Exit with code 3 if a goal is missed, or with `--calibrate` a constant is not found again
     #[arg(long)]
     pub strict: bool,
 }

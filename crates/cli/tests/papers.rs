@@ -31,6 +31,15 @@ fn formulas_are_printed_and_written_without_a_simulation() {
 }
 
 #[test]
+fn constants_are_found_again_from_the_published_cells() {
+    let bench = Bench::new();
+    let ran = bench.run(&["paper", "lamont1998", "--calibrate", "--strict"]).ok();
+    assert_eq!(ran.out.matches('✓').count(), 16, "{}", ran.out);
+    assert!(ran.out.contains("1995 in the files, 1995 from table05 at 1, 4, 8"), "{}", ran.out);
+    assert!(ran.out.contains("Not repeated:\n- "), "{}", ran.out);
+}
+
+#[test]
 fn what_is_unknown_is_named_with_what_there_is() {
     let bench = Bench::new();
     let ran = bench.run(&["paper", "hawley1988"]);

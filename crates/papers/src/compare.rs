@@ -23,11 +23,11 @@ pub struct Errors {
 pub struct ClassErrors {
     /// The class.
     pub class: Kind,
-    /// How many cells it has.
+    /// Its cells.
     pub cells: usize,
-    /// How many of them were published as zero, which have no relative error.
+    /// Those of them that were published as zero and so have no relative error.
     pub zeros: usize,
-    /// How many of those are zero here too, with as many digits as are printed.
+    /// Those that are zero here too, with as many digits as are printed.
     pub zeros_alike: usize,
     /// Errors of the others.
     pub errors: Errors,

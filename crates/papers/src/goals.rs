@@ -27,7 +27,7 @@ pub struct Judged {
     pub found: String,
     /// How it fared.
     pub outcome: Outcome,
-    /// True if it is no prediction but a formula of the paper.
+    /// True if it is not a prediction but a formula of the paper.
     pub formula: bool,
 }
 
@@ -124,8 +124,11 @@ fn error(
         };
     };
     let reached = found <= median && worst.is_none_or(|worst| far.abs() <= worst) && errors.incomparable == 0;
-    let cells = errors.compared;
-    let mut text = format!("median {} of {cells} cells, worst {} at {row}", share(found), signed(*far));
+    let cells = match errors.compared {
+        1 => "1 cell".to_owned(),
+        cells => format!("{cells} cells"),
+    };
+    let mut text = format!("median {} of {cells}, worst {} at {row}", share(found), signed(*far));
     if errors.incomparable > 0 {
         text += &format!("; {} cells cannot be compared", errors.incomparable);
     }

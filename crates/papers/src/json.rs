@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Number, Value as Json};
 use trunkline_store::Backend;
 
-use crate::output::{ListedStudy, Studies, StudyCell};
+use crate::calibrate::Recalibrated;
+use crate::output::{ListedStudy, Studies, StudyCell, StudyConstant};
 use crate::results::{Cell, Results, Row, TableResults};
 use crate::study::{Metric, Study};
 use crate::value::{Keys, Value};
@@ -14,6 +15,24 @@ use crate::value::{Keys, Value};
 pub const CELL_KIND: &str = "study-cell";
 /// The version of the layout of a cell: it grows when a key changes its meaning or goes away, not when one is added.
 pub const CELL_FORMAT: u32 = 1;
+
+/// The name of the layout of a constant.
+pub const CONSTANT_KIND: &str = "study-constant";
+/// The version of the layout of a constant.
+pub const CONSTANT_FORMAT: u32 = 1;
+
+/// A constant that was found again.
+pub fn constant(study: &'static Study, found: &Recalibrated) -> StudyConstant {
+    StudyConstant {
+        paper: &study.name,
+        constant: found.constant.clone(),
+        cells: found.cells.clone(),
+        value: found.value,
+        found: found.found,
+        unit: found.unit.clone(),
+        within: found.within,
+    }
+}
 
 /// Every cell as a line of its own: [`StudyCell`] says what is in it.
 pub fn json(results: &Results) -> String {

@@ -6,6 +6,7 @@
 //! `study.toml` that maps the two. Folders are embedded, so an installed program needs no files; the experiment files run
 //! with `trunkline run` too.
 
+mod calibrate;
 mod compare;
 mod expression;
 mod figures;
@@ -32,18 +33,19 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use calibrate::{Recalibrated, calibrate};
 pub use compare::{ClassErrors, Errors, classes, relative_error};
 pub use findings::Finding;
 pub use goals::{Judged, Outcome, judge};
 pub use html::html;
-pub use json::{CELL_FORMAT, CELL_KIND, json, listed};
+pub use json::{CELL_FORMAT, CELL_KIND, CONSTANT_FORMAT, CONSTANT_KIND, constant, json, listed};
 pub use real_time::{RealTime, real_time};
 pub use results::{Cell, Doubt, Printed, Results, Row, TableResults};
 pub use run::{How, Observer, PaperError, published, run};
 pub use studies::{find, studies};
 pub use study::{
-    Axis, AxisValue, Cells, Class, Experiment, Figure, Goal, Kind, Metric, NotReproduced, Note, Reference,
-    Repeat, Rows, Scatter, Series, Study, Table,
+    Axis, AxisValue, Calibration, Cells, Class, Experiment, Figure, Goal, Kind, Metric, NotReproduced, Note,
+    Reference, Repeat, Rows, Rule, Scatter, Series, Study, Table,
 };
 pub use terminal::{list, summary, tables};
 pub use value::{Keys, Value};

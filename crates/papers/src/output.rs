@@ -70,12 +70,32 @@ pub struct StudyCell {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = f64, required = false)]
     pub blind: Option<Number>,
-    /// Whether it says again what another cell says, so that medians and goals leave it out.
+    /// True if it repeats another cell, so that medians and goals leave it out.
     pub repeats: bool,
     /// The reason why the simulation cannot reproduce this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub note: Option<&'static str>,
+}
+
+/// A constant of a study's model that was found again.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct StudyConstant {
+    /// The study's name.
+    pub paper: &'static str,
+    /// The constant.
+    pub constant: String,
+    /// The published cells that it is found from.
+    pub cells: String,
+    /// Its value in the study's files.
+    pub value: f64,
+    /// The value that the cells give; null if none near that of the files fits.
+    #[schema(required = true)]
+    pub found: Option<f64>,
+    /// The unit of both; empty for a number.
+    pub unit: String,
+    /// The largest difference of the two, as a share of the value.
+    pub within: f64,
 }
 
 fn numbers_or_words() -> Object {

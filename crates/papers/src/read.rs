@@ -14,8 +14,8 @@ use trunkline_experiment::{Problems, suggestion};
 use crate::expression::Expression;
 use crate::reading::Reading;
 use crate::study::{
-    Axis, Cells, Class, Experiment, Folder, Goal, Metric, NotReproduced, Note, Reference, Repeat, Rows,
-    Scatter, Study, Table, cells, expression, texts,
+    Axis, Calibration, Cells, Class, Experiment, Folder, Goal, Metric, NotReproduced, Note, Reference,
+    Repeat, Rows, Scatter, Study, Table, cells, expression, texts,
 };
 
 /// The file that says what a study is, in its folder.
@@ -46,6 +46,10 @@ struct Written {
     note: Vec<Note>,
     #[serde(default)]
     class: Vec<Class>,
+    #[serde(default)]
+    calibration: Vec<Calibration>,
+    #[serde(default)]
+    not_repeated: Vec<String>,
     #[serde(default)]
     repeat: Vec<Repeat>,
     #[serde(default)]
@@ -261,6 +265,11 @@ impl Reader<'_> {
         for (place, class) in written.class.iter().enumerate() {
             self.selection(&format!("class/{place}"), &class.tables, &class.columns, &class.only, &tables);
         }
+        for (place, calibration) in written.calibration.iter().enumerate() {
+            let (path, columns) =
+                (format!("calibration/{place}"), core::slice::from_ref(&calibration.column));
+            self.selection(&path, &calibration.tables, columns, &calibration.only, &tables);
+        }
         for (place, repeat) in written.repeat.iter().enumerate() {
             let path = format!("repeat/{place}");
             self.selection(&path, &repeat.tables, &repeat.columns, &repeat.only, &tables);
@@ -280,6 +289,8 @@ impl Reader<'_> {
             goals: written.goal,
             notes: written.note,
             classes: written.class,
+            calibrations: written.calibration,
+            not_repeated: written.not_repeated,
             repeats: written.repeat,
             elsewhere: written.elsewhere,
             not_reproduced: written.not_reproduced,

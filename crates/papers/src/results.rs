@@ -57,7 +57,7 @@ pub struct Cell {
     pub doubt: Doubt,
     /// As the study's experiment, simulated or measured, or its formula gives it.
     pub simulated: Option<f64>,
-    /// What ours is worth as a prediction.
+    /// The worth of ours as a prediction.
     pub class: Kind,
     /// The prediction from before the published value was seen, if it was blind.
     pub blind: Option<f64>,

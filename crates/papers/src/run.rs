@@ -14,7 +14,7 @@ use crate::measure::{self, Measured, Task};
 use crate::reading::{Reading, is_beside, of_keys};
 use crate::reference::{self, PublishedRow};
 use crate::results::{Cell, Results, Row, Scattered, TableResults};
-use crate::study::{Metric, Rows, Scatter, Study, Table};
+use crate::study::{Cells, Metric, Rows, Scatter, Study, Table};
 use crate::value::{Keys, Value};
 
 /// Is told how far a study is; from several threads.
@@ -144,7 +144,7 @@ pub(crate) struct Prepared {
     plans: Vec<Plan>,
 }
 
-fn prepare(study: &'static Study, tables: &[&str]) -> Result<Prepared, PaperError> {
+pub(crate) fn prepare(study: &'static Study, tables: &[&str]) -> Result<Prepared, PaperError> {
     let wrong = |problem: String| PaperError::Study { study: &study.name, problem };
     let tables = chosen(study, tables)?;
     let flags = Flags::read(study.file("reference/flagged_cells.csv").unwrap_or("")).map_err(wrong)?;
@@ -202,6 +202,45 @@ impl Prepared {
         Ok(())
     }
 
+    /// Leaves out all rows but those that have these cells.
+    pub(crate) fn keep_rows(&mut self, only: &Cells) {
+        for plan in &mut self.plans {
+            plan.rows.retain(|row| row.published.keys.are(only));
+        }
+    }
+
+    /// Sets keys of the points behind the rows.
+    pub(crate) fn rewrite(&mut self, keys: &[(String, String)]) -> Result<(), String> {
+        let rows = self.plans.iter().flat_map(|plan| &plan.rows);
+        let points: Vec<(usize, usize)> = rows.flat_map(|row| row.points.iter().copied()).collect();
+        let files = EmbeddedFiles(self.study);
+        for (source, point) in points {
+            let experiment = &mut self.sources[source].experiment;
+            experiment.points[point].scenario = experiment.rewritten(point, keys, &files)?.into();
+        }
+        Ok(())
+    }
+
+    /// The keys, a published cell and the swept texts of every row that has these cells.
+    pub(crate) fn swept(&self, column: &str, only: &Cells) -> Vec<(Keys, f64, Vec<String>)> {
+        let mut found = Vec::new();
+        for plan in &self.plans {
+            let Some(place) = plan.table.metrics.iter().position(|metric| metric.column == column) else {
+                continue;
+            };
+            for row in plan.rows.iter().filter(|row| row.published.keys.are(only)) {
+                let Some(cell) = &row.published.cells[place] else { continue };
+                let texts = row.points.iter().flat_map(|(source, point)| {
+                    let experiment = &self.sources[*source].experiment;
+                    let axes = experiment.axes.iter().zip(&experiment.points[*point].choice);
+                    axes.filter_map(|(axis, chosen)| axis.values.get(*chosen).cloned())
+                });
+                found.push((row.published.keys.clone(), cell.number, texts.collect()));
+            }
+        }
+        found
+    }
+
     /// The scatters that are drawn from a task: from the first repetition of their row's point.
     pub(crate) fn scatters(&self, task: Task) -> Vec<&'static Scatter> {
         let is_drawn = |scatter: &&Scatter| {
@@ -213,7 +252,7 @@ impl Prepared {
         self.study.scatters.iter().filter(is_drawn).collect()
     }
 
-    fn results(self, tasks: &[Task], outcomes: &[Option<Measured>]) -> Results {
+    pub(crate) fn results(self, tasks: &[Task], outcomes: &[Option<Measured>]) -> Results {
         let flags = &self.flags;
         let scatters = outcomes.iter().flatten().flat_map(|outcome| outcome.scatters.iter().cloned());
         let mut scatters: Vec<Scattered> = scatters.collect();
@@ -420,7 +459,7 @@ fn figure(
 }
 
 /// What the rows need, each once; what is simulated first.
-fn tasks(prepared: &Prepared, how: How<'_>) -> Vec<Task> {
+pub(crate) fn tasks(prepared: &Prepared, how: How<'_>) -> Vec<Task> {
     let sources = &prepared.sources;
     let rows = prepared.plans.iter().flat_map(|plan| &plan.rows);
     let mut points: Vec<(usize, usize)> = rows.flat_map(|row| row.points.iter().copied()).collect();

@@ -41,6 +41,10 @@ pub struct Study {
     pub notes: Vec<Note>,
     /// Cells that are not predictions.
     pub classes: Vec<Class>,
+    /// The calibrations that can be repeated.
+    pub calibrations: Vec<Calibration>,
+    /// Constants whose method is not written down well enough to repeat it, and why.
+    pub not_repeated: Vec<String>,
     /// Cells that say again what others say.
     pub repeats: Vec<Repeat>,
     /// Constants that were taken from no cell: from other documents, or assumed.
@@ -290,7 +294,7 @@ pub enum Goal {
         question: String,
         /// The paper's answer, if it gives one.
         published: Option<String>,
-        /// The reason why ours, if it is simulated, is no prediction: the model was given it.
+        /// The reason why ours, if it is simulated, is not a prediction: the model was given it.
         given: Option<String>,
         /// The rule that finds ours, in the same words.
         find: Finding,
@@ -326,7 +330,7 @@ pub struct Note {
     pub text: String,
 }
 
-/// What a cell of ours is worth as a prediction.
+/// The worth of a cell of ours as a prediction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -384,6 +388,51 @@ pub struct Class {
     pub constants: Vec<String>,
 }
 
+/// A calibration: a constant and the cells that it is found from.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// The constant, as a class names it, or the part of that name that all constants found so share.
+    pub constant: String,
+    /// Its value in the files, with its unit; for a formula, the name of the number in the swept texts.
+    pub value: String,
+    /// The keys of the experiments that have it.
+    #[serde(default)]
+    pub keys: Vec<String>,
+    /// The text that the keys are set to, with `VALUE` in place of the value, if that is not the value alone.
+    pub template: Option<String>,
+    /// The tables of the cells.
+    pub tables: Vec<String>,
+    /// Their column.
+    pub column: String,
+    /// The rows that have these cells.
+    #[serde(default, deserialize_with = "cells")]
+    pub only: Cells,
+    /// The rule.
+    pub rule: Rule,
+    /// A key column: the cells are the growth of the column from its smallest value to its largest, in the mean over rows.
+    pub growth: Option<String>,
+    /// The formula of each cell (`cell`) and the key columns of its row.
+    #[serde(default, deserialize_with = "optional")]
+    pub(crate) formula: Option<Expression<String>>,
+    /// The largest difference of what is found from the value, as a share of it.
+    pub within: f64,
+}
+
+/// A rule by which a constant is found from cells, all other constants as they are in the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// The mean error over the cells is zero.
+    Match,
+    /// The largest error over the cells is smallest.
+    SmallestWorst,
+    /// The sum of squared errors over the cells is smallest.
+    LeastSquares,
+    /// A formula gives one constant for each cell.
+    Formula,
+}
+
 /// Cells that say again what others say, so that medians, counts and goals leave them out.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -396,7 +445,7 @@ pub struct Repeat {
     /// The rows that have these cells.
     #[serde(default, deserialize_with = "cells")]
     pub only: Cells,
-    /// What they repeat.
+    /// The cells that they repeat.
     pub of: String,
 }
 
@@ -522,6 +571,13 @@ pub(crate) fn cells<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Cells, 
 }
 
 /// Reads an expression of named values.
+pub(crate) fn optional<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Expression<String>>, D::Error> {
+    expression(from).map(Some)
+}
+
+/// Reads an expression.
 pub(crate) fn expression<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Expression<String>, D::Error> {
     String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }

@@ -42,8 +42,7 @@ pub fn tables(results: &Results, screen: Screen) -> String {
     out.into()
 }
 
-/// How far each metric of each table is from what was published, what the cells are worth as predictions, and which goals
-/// are met.
+/// Errors of each metric of each table, by class, and the goals.
 pub fn summary(results: &Results, screen: Screen) -> String {
     let mut out = Text::new(screen);
     let lines = error_lines(results);
@@ -83,7 +82,7 @@ pub fn summary(results: &Results, screen: Screen) -> String {
     out.into()
 }
 
-/// What a study was given.
+/// The number of constants of a study.
 pub(crate) fn constants(study: &Study) -> String {
     let counted = |count: usize| format!("{count} constant{}", if count == 1 { "" } else { "s" });
     let mut text = format!("{} taken from published cells", counted(study.constants()));
@@ -200,7 +199,7 @@ fn letter(class: Kind) -> &'static str {
     }
 }
 
-/// What the letters of a table mean.
+/// The meaning of the letters in a table.
 fn letters(table: &TableResults) -> String {
     let has = |class: &Kind| table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.class == *class);
     let legend = Kind::ALL.into_iter().filter(has).map(|class| format!("{} {}", letter(class), class.name()));

@@ -267,7 +267,7 @@ fn every_cell_has_one_class_and_goals_have_predictions() {
     }
 }
 
-/// What was predicted before the published values were seen, as docs/papers.md has it: nothing may change that.
+/// The predictions from before the published values were seen, as docs/papers.md has them.
 #[test]
 fn blind_predictions_stay_as_they_were() {
     let columns = [
@@ -311,7 +311,7 @@ schiavoni2013 table06 36.6 %";
     assert_eq!(medians, expected.lines().collect::<Vec<_>>());
 }
 
-/// What `[[repeat]]` calls a repetition of a cell is one.
+/// Cells of `[[repeat]]` are printed elsewhere too.
 #[test]
 fn repeats_say_again_what_is_printed_elsewhere() {
     let results = unsimulated(find("weaver1992").unwrap());

@@ -1,7 +1,9 @@
 //! `trunkline papers` and `trunkline paper`
 
+use std::sync::atomic::Ordering;
+
 use trunkline_live::LiveOptions;
-use trunkline_papers::{How, Outcome, PaperError, studies};
+use trunkline_papers::{How, Outcome, PaperError, Recalibrated, Study, studies};
 use trunkline_store::Backend;
 
 use crate::args::{self, Global};
@@ -34,6 +36,9 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
         stop: &stop,
     };
 
+    if arguments.calibrate {
+        return calibrate(global, study, how, arguments.strict);
+    }
     let display = Display::new();
     let results = trunkline_papers::run(study, &tables, how, &display);
     display.finish();
@@ -64,6 +69,30 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
     }
     let missed = trunkline_papers::judge(&results).iter().any(|judged| judged.outcome == Outcome::Missed);
     Ok(if arguments.strict && missed { output::BROKEN } else { output::DONE })
+}
+
+/// Constants found again, each printed at once.
+fn calibrate(global: &Global, study: &'static Study, how: How<'_>, strict: bool) -> Result<u8, Failure> {
+    let mut told = |constant: &Recalibrated| {
+        if global.json {
+            output::print_json(&trunkline_papers::constant(study, constant));
+        } else {
+            let outcome = constant.outcome();
+            output::print(format_args!("{} {}: {}", outcome.sign(), constant.constant, constant.sentence()));
+        }
+    };
+    let found = trunkline_papers::calibrate(study, how, &(), &mut told).map_err(|error| failure(&error))?;
+    if !study.not_repeated.is_empty() {
+        let say: fn(&str) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
+        say("\nNot repeated:");
+        study.not_repeated.iter().for_each(|constant| say(&format!("- {constant}")));
+    }
+    if how.stop.load(Ordering::Relaxed) {
+        output::warn("stopped early: not all constants were found");
+        return Ok(output::INTERRUPTED);
+    }
+    let missed = found.iter().any(|constant| constant.outcome() != Outcome::Met);
+    Ok(if strict && missed { output::BROKEN } else { output::DONE })
 }
 
 fn unknown(name: &str) -> Failure {

@@ -54,6 +54,8 @@ layouts! {
     RemovedOutput = "removed", 1, ["runs remove", "runs prune"];
     trunkline_papers::output::Studies = "studies", 1, ["papers"];
     trunkline_papers::output::StudyCell = trunkline_papers::CELL_KIND, trunkline_papers::CELL_FORMAT, ["paper"];
+    trunkline_papers::output::StudyConstant =
+        trunkline_papers::CONSTANT_KIND, trunkline_papers::CONSTANT_FORMAT, ["paper --calibrate"];
     SessionOutput = "session", 1, ["send", "receive", "reflect"];
     trunkline_advisor::output::Advice = trunkline_advisor::KIND, trunkline_advisor::FORMAT, ["probe"];
     ListenOutput = "listen", 2, ["listen"];

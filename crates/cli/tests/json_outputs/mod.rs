@@ -25,6 +25,7 @@ const OF_FILES: &[&str] = &[
     "runs",
     "studies",
     "study-cell",
+    "study-constant",
     "warnings",
 ];
 const OF_SESSIONS: &[&str] = &["advice", "peers", "session"];
@@ -201,6 +202,7 @@ fn results_of_files_and_runs_are_described() {
         &["runs", "remove", "2"],
         &["papers"],
         &["paper", "hawley1989", "table02"],
+        &["paper", "lamont1998", "--calibrate"],
         &["listen", "sent.wav", "received.wav"],
     ] {
         let objects = printed(&bench, arguments);
