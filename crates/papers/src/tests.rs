@@ -16,6 +16,7 @@ use crate::study::{Embedded, Folder, Kind, Reference, Study};
 use crate::{How, PaperError, find, reference, run, studies};
 
 mod files;
+mod golden;
 mod lamont1998;
 mod schiavoni2013;
 mod weaver1992;
