@@ -31,7 +31,7 @@ impl Recalibrated {
         Some(self.found? / self.value - 1.0)
     }
 
-    /// Whether what was found is near enough to the value of the files.
+    /// The comparison of both: met if they are near enough.
     pub fn outcome(&self) -> Outcome {
         match self.error() {
             Some(error) if error.abs() <= self.within => Outcome::Met,
@@ -169,7 +169,7 @@ impl<'h> Search<'h> {
         })
     }
 
-    /// Where the mean error is zero: halving, between half and twice the value.
+    /// The zero of the mean error between half and twice the value, by halving.
     fn root(&self) -> Result<Option<f64>, PaperError> {
         let (mut low, mut high) = (0.5, 2.0);
         let (Some(at_low), Some(at_high)) = (self.mean(low)?, self.mean(high)?) else { return Ok(None) };
@@ -184,7 +184,7 @@ impl<'h> Search<'h> {
         Ok(Some((low + high) / 2.0 * self.value))
     }
 
-    /// Where the largest error, or the sum of squares, is lowest: golden sections around the value.
+    /// The lowest largest error, or sum of squares, around the value, by golden sections.
     fn lowest(&self) -> Result<Option<f64>, PaperError> {
         const GOLDEN: f64 = 0.618_033_988_749_895;
         let height = |share: f64| -> Result<Option<f64>, PaperError> {
