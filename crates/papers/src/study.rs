@@ -427,8 +427,6 @@ pub enum Rule {
     Match,
     /// The largest error over the cells is smallest.
     SmallestWorst,
-    /// The sum of squared errors over the cells is smallest.
-    LeastSquares,
     /// A formula gives one constant for each cell.
     Formula,
 }
