@@ -190,6 +190,20 @@ fn the_sound_of_a_channel_is_that_of_the_received_files() {
 }
 
 #[test]
+fn the_sound_of_a_long_run_is_that_of_its_first_ten_minutes() {
+    let text = "name = \"long\"\nduration = \"603 s\"\n[hosts]\na = {}\nb = {}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+                rate = \"10 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+                source = { kind = \"voice\", samples = 80 }\n";
+    let (_folder, run) = stored(text);
+    let experiment =
+        Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+    let (scenario, seed) = (&experiment.points[0].scenario, Seed::new(run.info.seed, 0));
+    let trace = &run.points[0].repetitions[0].traces[0].1;
+    let sound = channel_sound(scenario, 0, (0, 0), seed, trace).expect("the trace can be read");
+    assert_eq!(sound.map(|sound| (sound.fates.len(), sound.sent.len())), Some((60_000, 600 * 8_000)));
+}
+
+#[test]
 fn points_and_repetitions_are_all_measured_and_repetitions_differ() {
     let (_folder, run) = stored(
         "name = \"sweep\"\nduration = \"2 s\"\nrepetitions = 3\n[hosts]\na = {}\nb = {}\n[link.trunk]\n\

@@ -11,6 +11,9 @@ use trunkline_traffic::MessageBuffer;
 
 use super::request::{audio_of, method_of};
 
+/// Length of the reconstructed sound, in seconds: an hour would take hundreds of megabytes.
+const LONGEST: usize = 600;
+
 /// The sent and the heard audio of a channel, aligned with each other.
 #[derive(Clone, Debug)]
 pub struct ChannelSound {
@@ -27,7 +30,7 @@ pub struct ChannelSound {
 }
 
 /// Makes the sound of a channel of a repetition with this seed and trace. `None` if the flow has no audio in messages of one
-/// length, or no such member or channel.
+/// length, or no such member or channel. Only the first ten minutes are reconstructed.
 ///
 /// # Errors
 /// If the trace cannot be read.
@@ -49,11 +52,13 @@ pub fn channel_sound(
         return Ok(None);
     };
     let samples = samples as usize;
+    let most = LONGEST * format.sample_rate as usize / samples;
 
     let mut fates = Vec::new();
     read_trace(trace, &mut |record| {
-        if record.member == member && record.channel == channel && record.fate != Fate::Duplicate {
-            let place = record.sequence as usize;
+        let place = record.sequence as usize;
+        let is_it = record.member == member && record.channel == channel && place < most;
+        if is_it && record.fate != Fate::Duplicate {
             if fates.len() <= place {
                 fates.resize(place + 1, Fate::Lost);
             }

@@ -47,7 +47,7 @@ pub(crate) enum End {
     Heard,
 }
 
-/// The sent or the heard audio of a channel of a voice flow, as a WAV file. Both are aligned with each other: they leave
+/// The sent or the heard audio of the first ten minutes of a channel, as a WAV file. Both are aligned with each other: they leave
 /// out the delay.
 #[utoipa::path(
     get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/flows/{flow}/sound.wav", tag = "runs", params(Which, Asked),
