@@ -152,6 +152,31 @@ fn what_cannot_be_heard_stops_the_run_before_it_begins() {
     assert!(!bench.store().exists(), "bad input writes nothing");
 }
 
+#[test]
+fn no_sound_replaces_what_the_run_reads_by_whatever_name() {
+    let bench = bench("", "", "");
+    std::fs::hard_link(bench.path("tone.wav"), bench.path("link.wav")).unwrap();
+    std::os::unix::fs::symlink("heard.toml", bench.path("soft.wav")).unwrap();
+    std::fs::hard_link(bench.path("tone.wav"), bench.path("take-p000-r01.wav")).unwrap();
+    let read = || ["heard.toml", "tone.wav"].map(|name| std::fs::read(bench.path(name)).unwrap());
+    let before = read();
+    for (file, repetitions, named) in [
+        ("heard.toml", "1", "heard.toml"),
+        ("./heard.toml", "1", "./heard.toml"),
+        ("soft.wav", "1", "soft.wav"),
+        ("tone.wav", "1", "tone.wav"),
+        ("link.wav", "1", "link.wav"),
+        ("take.wav", "2", "take-p000-r01.wav"),
+    ] {
+        let (hear, set) = (format!("flow.voice.1={file}"), format!("repetitions={repetitions}"));
+        let ran = bench.run(&["run", "heard.toml", "--no-report", "--set", &set, "--hear", &hear]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.err.contains(&format!("`{named}` is a file that the run reads")), "{}", ran.err);
+        assert!(read() == before, "{file}");
+    }
+    assert!(!bench.store().exists(), "bad input writes nothing");
+}
+
 /// Four seconds that are nowhere alike, loud throughout.
 fn speech() -> Vec<u8> {
     let spec = hound::WavSpec {

@@ -147,9 +147,9 @@ pub enum HearError {
     /// Two sounds would be written to one file.
     #[error("`{0}` would be written twice: give each `--hear` its own file")]
     SameFile(PathBuf),
-    /// A sound would be written over a file that the experiment reads.
-    #[error("`{0}` is a file that the experiment reads: give `--hear` another file")]
-    IsPlayed(PathBuf),
+    /// A sound would be written over the experiment file, or over a file that it names.
+    #[error("`{0}` is a file that the run reads: give `--hear` another file")]
+    IsRead(PathBuf),
     /// The folder for a file does not exist.
     #[error("cannot write `{0}`: its folder does not exist; create it first")]
     NoFolder(PathBuf),

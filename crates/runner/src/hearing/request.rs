@@ -1,5 +1,6 @@
 //! What is to be heard.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -78,15 +79,15 @@ impl Hear {
         &NOTHING
     }
 
-    /// Finds what would stop it before anything is measured. The experiment's files are beside this one.
+    /// Finds what would stop it before anything is measured. The experiment's files are beside this one, which holds it.
     ///
     /// # Errors
     /// Says what the experiment has instead.
     pub fn check(&self, experiment: &Experiment, beside: &Path) -> Result<(), HearError> {
         let folder = beside.parent().unwrap_or(Path::new(""));
-        let played =
-            experiment.files.by_path().keys().filter_map(|path| folder.join(path).canonicalize().ok());
-        let played: Vec<PathBuf> = played.collect();
+        let named = experiment.files.by_path().keys().map(|path| folder.join(path));
+        let read: Vec<_> = named.chain([beside.to_owned()]).filter_map(|path| identity(&path)).collect();
+        let (points, repetitions) = (experiment.points.len() as u32, experiment.repetitions);
         for (place, sound) in self.sounds.iter().enumerate() {
             sound.check(experiment)?;
             let Some(file) = &sound.file else { continue };
@@ -97,8 +98,11 @@ impl Hear {
             if folder.is_some_and(|folder| !folder.is_dir()) {
                 return Err(HearError::NoFolder(file.clone()));
             }
-            if file.canonicalize().is_ok_and(|file| played.contains(&file)) {
-                return Err(HearError::IsPlayed(file.clone()));
+            let is_alone = points == 1 && repetitions == 1;
+            let runs = (0..points).flat_map(|point| (0..repetitions).map(move |run| (point, run)));
+            let mut written = runs.map(|of| sound.path(Path::new(""), of, is_alone));
+            if let Some(file) = written.find(|file| identity(file).is_some_and(|it| read.contains(&it))) {
+                return Err(HearError::IsRead(file));
             }
         }
         Ok(())
@@ -194,6 +198,11 @@ impl Sound {
 pub(super) fn method_of(flow: &FlowMeta) -> Method {
     let plays_silence = flow.listening.is_some_and(|listening| listening.codec.name == "g711");
     if plays_silence { Method::Silence } else { Method::Waveform }
+}
+
+/// What tells a file from all others, by whatever name it is reached; `None` if there is none.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// How the audio of a flow is written in its messages.
