@@ -309,9 +309,13 @@ impl Followed {
         let rate = f64::from(sample_rate);
         let Track { path, line, errors, knots, .. } = &self.track;
         let compared = path.within(sent.len(), heard.len());
-        let wander = knots.iter().map(|knot| (knot.delay - line.delay_of(knot.at)).abs()).fold(0.0, f64::max);
+        let begin = compared.start as f64;
+        let delay = path.delay(begin);
+        // The line of the drift, through the delay that is told.
+        let expected = |at: f64| delay + line.delay_of(at) - line.delay_of(begin);
+        let wander = knots.iter().map(|knot| (knot.delay - expected(knot.at)).abs()).fold(0.0, f64::max);
         let alignment = Alignment {
-            delay: path.delay(compared.start as f64) / rate,
+            delay: delay / rate,
             delay_error: errors.delay / rate,
             drift: line.drift * 1e6,
             drift_error: errors.drift * 1e6,

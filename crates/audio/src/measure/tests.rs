@@ -261,6 +261,21 @@ fn a_part_that_moved_is_told_of() {
     assert_near(found.channels[0].alignment.wander, 0.005, 1e-4);
 }
 
+#[test]
+fn what_moved_several_times_is_as_far_away_as_all_together() {
+    let sent = music(RATE, 8.0, 9);
+    let (mut received, mut from) = (Vec::new(), 0);
+    for (second, ms) in [(1, 10), (4, 20), (6, 10), (8, 0)] {
+        let until = second * RATE as usize;
+        received.extend_from_slice(&sent[from..until]);
+        received.resize(received.len() + ms * RATE as usize / 1000, 0.0);
+        from = until;
+    }
+    let alignment = compared(&sent, &received).channels[0].alignment;
+    assert_near(alignment.delay, 0.0, 1e-6);
+    assert_near(alignment.wander, 0.040, 1e-4);
+}
+
 /// What a receiver does that leaves out 15 ms once: its clock is right.
 #[test]
 fn a_jump_is_no_drift_wherever_it_is() {
