@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use trunkline_audio::pipeline::Block;
+use trunkline_audio::playout::Origin;
 use trunkline_calls::foreign::Foreign;
 use trunkline_calls::{Waiter, now};
 use trunkline_core::Duration;
@@ -53,7 +54,7 @@ pub fn converse(mut foreign: Foreign, hz: f64, mut is_enough: impl FnMut(&Heard)
                     first_channel: 0,
                     channels: stream.channels,
                     samples: &samples,
-                    concealed: false,
+                    origin: Origin::Sent,
                 };
                 let line = &mut foreign.line;
                 packer.pack(&block, &mut |packet| line.send(now(), packet).expect("loopback takes it"));

@@ -7,6 +7,7 @@ use crate::format::{Encoding, Endian, Format};
 use crate::g711;
 use crate::opus::{self, OpusError};
 use crate::pipeline::{Codec, Stream};
+use crate::playout::Origin;
 
 impl Codec {
     /// What stands for it in our packets.
@@ -115,17 +116,6 @@ pub(crate) enum Decoder {
     /// Each sample for itself.
     Samples(Codec),
     Opus(OpusDecoders),
-}
-
-/// How [`Decoder::decode`] came by a block's samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// They were in the packet.
-    Sent,
-    /// It was lost before, and the packet has a copy.
-    Recovered,
-    /// It was lost before, and is made up.
-    Concealed,
 }
 
 impl Decoder {

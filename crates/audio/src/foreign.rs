@@ -12,9 +12,9 @@ pub mod rtp;
 use assembler::{Assembler, WINDOW};
 use trunkline_core::Time;
 
-use crate::codec::Origin;
 use crate::format::{Encoding, LOUDEST};
 use crate::pipeline::{Block, Codec, Stream, UnpackCounters, UnpackError, Unpacker};
+use crate::playout::Origin;
 
 /// A stream's blocks out of what packets carry, and what became of those.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Output {
                 first_channel: 0,
                 channels: stream.channels,
                 samples,
-                concealed: origin == Origin::Concealed,
+                origin,
             });
         });
     }

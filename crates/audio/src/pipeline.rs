@@ -55,6 +55,8 @@ pub use stream::{Codec, DeviceFormat, Packing, Protection, Stream, StreamError};
 
 use trunkline_core::Time;
 
+use crate::playout::Origin;
+
 /// Frames of a stream, or of some of its channels: all blocks have as many frames, and count up from the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block<'a> {
@@ -68,8 +70,8 @@ pub struct Block<'a> {
     pub channels: u16,
     /// Interleaved: [`Stream::block_frames`] of each channel.
     pub samples: &'a [f32],
-    /// Whether the codec made it up in the place of one that was lost.
-    pub concealed: bool,
+    /// Where they come from.
+    pub origin: Origin,
 }
 
 /// Makes packets of blocks.

@@ -76,6 +76,17 @@ pub enum Arrival {
     Refused,
 }
 
+/// Where the samples of a block come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// They were in its packet.
+    Sent,
+    /// It was lost, and redundancy in others brought it back.
+    Recovered,
+    /// It was lost, and the codec made it up.
+    Concealed,
+}
+
 /// Some channels of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packet<'a> {
@@ -83,8 +94,8 @@ pub struct Packet<'a> {
     pub channels: Range<usize>,
     /// Interleaved: [`Settings::packet_frames`] of each channel.
     pub samples: &'a [f32],
-    /// Whether a codec made them in the place of lost ones.
-    pub made: bool,
+    /// Where they come from.
+    pub origin: Origin,
 }
 
 /// What a block that was pulled is made of. The rest is received audio.
@@ -183,7 +194,7 @@ impl Playout {
     /// channel. Sequence numbers count packets and wrap at 2^32.
     pub fn insert(&mut self, now: Time, sequence: u32, samples: &[f32]) -> Arrival {
         let channels = 0..self.settings.channels;
-        self.insert_part(now, sequence, Packet { channels, samples, made: false })
+        self.insert_part(now, sequence, Packet { channels, samples, origin: Origin::Sent })
     }
 
     /// As [`insert`](Playout::insert), for some of the channels: those of one part, or of several.
@@ -209,7 +220,9 @@ impl Playout {
         if news == 0 {
             return Arrival::Duplicate;
         }
-        self.counters.reordered += if place < self.highest { news } else { 0 };
+        // What was lost and brought back by later packets has overtaken nothing.
+        let is_overtaken = place < self.highest && packet.origin == Origin::Sent;
+        self.counters.reordered += if is_overtaken { news } else { 0 };
         let nominal = nominal(&self.settings, place);
         self.transits.note(now, place, nominal);
         if let Some(histogram) = &mut self.histogram {

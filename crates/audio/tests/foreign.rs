@@ -4,6 +4,7 @@ use trunkline_audio::foreign::jacktrip::{JackTripPacker, JackTripUnpacker, Resol
 use trunkline_audio::foreign::rtp::{RtpPacker, RtpStart, RtpUnpacker};
 use trunkline_audio::format::Encoding;
 use trunkline_audio::pipeline::{Block, Codec, Packer, Stream, Unpacker};
+use trunkline_audio::playout::Origin;
 use trunkline_core::Time;
 use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
 
@@ -21,7 +22,7 @@ fn assert_no_allocation(stream: &Stream, packer: &mut dyn Packer, unpacker: &mut
                 first_channel: 0,
                 channels: stream.channels,
                 samples: &samples,
-                concealed: false,
+                origin: Origin::Sent,
             };
             packer.pack(&block, &mut |packet| {
                 // Losses and duplicates.

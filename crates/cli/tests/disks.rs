@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
 use support::{Bench, Ran};
@@ -20,6 +21,11 @@ limits = { "flow.voice.loss" = "< 1 %" }
 
 /// The program in a mount namespace of its own, after `mounts`; `None`, as a skip, where there can be none.
 fn mounted(bench: &Bench, mounts: &str, arguments: &[&str]) -> Option<Ran> {
+    Some(in_mounts(bench, mounts, arguments)?.output().expect("unshare starts").into())
+}
+
+/// The same, not yet started.
+fn in_mounts(bench: &Bench, mounts: &str, arguments: &[&str]) -> Option<Command> {
     let flags = ["--user", "--map-root-user", "--mount"];
     if !is_installed("unshare", "the Debian package `util-linux`") {
         return None;
@@ -35,7 +41,7 @@ fn mounted(bench: &Bench, mounts: &str, arguments: &[&str]) -> Option<Ran> {
     command.arg(program.get_program()).args(program.get_args());
     command.current_dir(bench.path("")).stdin(Stdio::null());
     command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Some(command.output().expect("unshare starts").into())
+    Some(command)
 }
 
 const READ_ONLY: &str = "mount --bind store store && mount -o remount,bind,ro store";
@@ -122,4 +128,28 @@ fn a_full_disk_is_called_full() {
         assert!(ran.err.contains("is full"), "{size}: {}", ran.err);
         assert!(!ran.err.contains("disk I/O error"), "{size}: {}", ran.err);
     }
+}
+
+#[test]
+fn an_exact_recording_on_a_full_disk_ends_at_both_ends() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("full")).unwrap();
+    let arguments = ["receive", "--listen", "127.0.0.1:0", "--to", "full/take.wav", "--exact", "--once"];
+    let mount = "mount -t tmpfs -o size=200k none full";
+    let arguments = [&arguments[..], &["--min-free", "0 B"]].concat();
+    let Some(mut command) = in_mounts(&bench, mount, &arguments) else { return };
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut receiver = command.spawn().expect("unshare starts");
+    let mut said = BufReader::new(receiver.stderr.take().expect("it is piped"));
+    let mut waiting = String::new();
+    said.read_line(&mut waiting).expect("it says where it is");
+    let address = waiting.trim().rsplit(' ').next().unwrap_or_default();
+    // Without an end of its own.
+    let sent = bench.run(&["send", address, "--from", "tone:440", "--transport", "tcp"]);
+    assert_eq!(sent.code, Some(1), "{sent:#?}");
+    assert!(sent.err.contains("No space left on device"), "{}", sent.err);
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).expect("it ends");
+    assert_eq!(receiver.wait().unwrap().code(), Some(1), "{rest}");
+    assert!(rest.contains("No space left on device"), "{rest}");
 }

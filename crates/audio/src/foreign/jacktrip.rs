@@ -20,9 +20,9 @@
 use trunkline_core::Time;
 
 use super::{Output, extend};
-use crate::codec::Origin;
 use crate::format::{Encoding, Endian, Format};
 use crate::pipeline::{Block, Packer, Stream, UnpackCounters, UnpackError, Unpacker};
+use crate::playout::Origin;
 use crate::seen::{Seen, Sight};
 
 /// The UDP port of a peer, and the TCP port of a hub.

@@ -5,6 +5,7 @@ use trunkline_core::{Duration, Time};
 use super::stream::duration_of;
 use super::{Block, DeviceFormat, Stream, StreamError};
 use crate::drift::{Quality, Resampler};
+use crate::playout::Origin;
 
 /// Cuts numbered blocks of a stream out of the frames of a device, whatever the device's sample rate.
 ///
@@ -110,7 +111,7 @@ impl Blocks {
             first_channel: 0,
             channels: self.stream.channels,
             samples,
-            concealed: false,
+            origin: Origin::Sent,
         });
         self.blocks += 1;
         self.held.clear();

@@ -5,9 +5,10 @@ use trunkline_core::Time;
 
 use super::guard::{Guard, Unguard};
 use super::{Block, Codec, Packer, Stream, StreamError, UnpackCounters, UnpackError, Unpacker};
-use crate::codec::{Decoder, Encoder, Origin, data_bytes};
+use crate::codec::{Decoder, Encoder, data_bytes};
 use crate::fec::Delivered;
 use crate::packet::{Finder, Header};
+use crate::playout::Origin;
 
 /// Makes packets of our own format.
 pub struct NativePacker {
@@ -178,8 +179,8 @@ impl Parts {
             let decoder = &mut decoders[usize::from(header.first_channel) / *part_channels];
             let in_time = decoder.decode(header.sequence, data, samples, |sequence, samples, origin| {
                 counters.delivered += 1;
-                counters.recovered +=
-                    u64::from(origin == Origin::Recovered || origin == Origin::Sent && *mended);
+                let origin = if origin == Origin::Sent && *mended { Origin::Recovered } else { origin };
+                counters.recovered += u64::from(origin == Origin::Recovered);
                 counters.concealed += u64::from(origin == Origin::Concealed);
                 let before = stream.duration_of(
                     u64::from(header.sequence.wrapping_sub(sequence)) * u64::from(stream.block_frames),
@@ -190,7 +191,7 @@ impl Parts {
                     first_channel: header.first_channel,
                     channels: header.channels,
                     samples,
-                    concealed: origin == Origin::Concealed,
+                    origin,
                 });
             });
             counters.late += u64::from(!in_time);

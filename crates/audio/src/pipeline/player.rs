@@ -125,7 +125,7 @@ impl Player {
     pub fn insert(&mut self, arrived: Time, block: Block<'_>) -> Arrival {
         let first = usize::from(block.first_channel);
         let end = first + usize::from(block.channels);
-        let packet = Packet { channels: first..end, samples: block.samples, made: block.concealed };
+        let packet = Packet { channels: first..end, samples: block.samples, origin: block.origin };
         let arrival = self.playout.insert_part(arrived, block.sequence, packet);
         if arrival != Arrival::Queued {
             return arrival;

@@ -55,7 +55,7 @@ fn packets(stream: &Stream, blocks: u32) -> Vec<Vec<u8>> {
             first_channel: 0,
             channels: stream.channels,
             samples: &samples,
-            concealed: false,
+            origin: Origin::Sent,
         };
         packer.pack(&block, &mut |packet| packets.push(packet.to_vec()));
     }
@@ -70,7 +70,7 @@ struct Part {
     first_channel: u16,
     channels: u16,
     samples: Vec<f32>,
-    concealed: bool,
+    origin: Origin,
 }
 
 fn unpacked<'a>(
@@ -81,14 +81,14 @@ fn unpacked<'a>(
     let mut parts = Vec::new();
     for packet in packets {
         let _ = unpacker.unpack(Time::ZERO, packet, &mut |block| {
-            let Block { sequence, captured, first_channel, channels, samples, concealed } = block;
+            let Block { sequence, captured, first_channel, channels, samples, origin } = block;
             parts.push(Part {
                 sequence,
                 captured,
                 first_channel,
                 channels,
                 samples: samples.to_vec(),
-                concealed,
+                origin,
             });
         });
     }
@@ -248,7 +248,7 @@ fn opus_makes_up_what_is_lost_and_says_so() {
         let sequences: Vec<u32> = parts.iter().map(|part| part.sequence).collect();
         assert_eq!(sequences, (0..30).collect::<Vec<u32>>());
         let concealed: Vec<u32> =
-            parts.iter().filter(|part| part.concealed).map(|part| part.sequence).collect();
+            parts.iter().filter(|part| part.origin == Origin::Concealed).map(|part| part.sequence).collect();
         // With copies, only the first of two that are lost in a row.
         assert_eq!(concealed, if fec { vec![20] } else { vec![10, 20, 21] });
         assert_eq!((counters.concealed, counters.recovered), if fec { (1, 2) } else { (3, 0) });

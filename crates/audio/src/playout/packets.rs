@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::Packet;
+use super::{Origin, Packet};
 
 /// A ring of blocks in parts, taken once. A packet's key is its extended sequence number and its part.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl Packets {
     pub(super) fn put(&mut self, key: (i64, usize), packet: &Packet<'_>, skipped: usize) {
         let (place, at) = (self.place(key), self.samples_of(key));
         self.len += u64::from(self.held[place].is_none());
-        self.held[place] = Some((key.0, packet.made));
+        self.held[place] = Some((key.0, packet.origin == Origin::Concealed));
         let (width, samples) = (packet.channels.len(), &mut self.samples[at]);
         if samples.len() == packet.samples.len() {
             samples.copy_from_slice(packet.samples);

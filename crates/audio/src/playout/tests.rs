@@ -144,7 +144,7 @@ fn a_missing_part_leaves_the_others_alone() {
     for n in 0..40 {
         let samples = [packet(n), packet(n)].concat();
         for channels in [0..2, 2..4].into_iter().filter(|part| part.start == 0 || n % 8 != 5) {
-            let packet = Packet { channels, samples: &samples, made: false };
+            let packet = Packet { channels, samples: &samples, origin: Origin::Sent };
             assert_eq!(playout.insert_part(at(u64::from(n) * 10), n, packet), Arrival::Queued);
         }
         let mut out = [9.0; 4 * 80];
@@ -165,11 +165,11 @@ fn parts_that_are_none_of_the_stream_are_refused() {
     let mut playout = Playout::new(Settings { channels: 5, part_channels: 2, ..settings(depth) }).unwrap();
     let samples = [0.5; 5 * 80];
     for channels in [0..1, 1..3, 0..3, 3..5, 4..6, 6..8, 2..2] {
-        let packet = Packet { samples: &samples[..channels.len() * 80], channels, made: false };
+        let packet = Packet { samples: &samples[..channels.len() * 80], channels, origin: Origin::Sent };
         assert_eq!(playout.insert_part(at(0), 0, packet.clone()), Arrival::Refused, "{packet:?}");
     }
     for channels in [0..2, 2..4, 4..5] {
-        let packet = Packet { samples: &samples[..channels.len() * 80], channels, made: false };
+        let packet = Packet { samples: &samples[..channels.len() * 80], channels, origin: Origin::Sent };
         assert_eq!(playout.insert_part(at(0), 0, packet), Arrival::Queued);
     }
     assert_eq!(playout.insert(at(0), 0, &samples), Arrival::Duplicate);
@@ -369,7 +369,7 @@ proptest! {
                 let channels = PARTS[part].clone();
                 inserted += if part == 3 { 2 } else { 1 };
                 let samples = vec![0.001 * (number + 1) as f32; channels.len() * 10];
-                playout.insert_part(arrival, number, Packet { channels, samples: &samples, made: false });
+                playout.insert_part(arrival, number, Packet { channels, samples: &samples, origin: Origin::Sent });
             }
             let mut out = vec![9.0; frames * 5];
             playout.pull(now, &mut out);
@@ -396,4 +396,15 @@ proptest! {
         prop_assert_eq!(once, twice);
         prop_assert_eq!(whole.counters(), parts.counters());
     }
+}
+
+#[test]
+fn what_redundancy_brings_back_was_not_overtaken() {
+    let mut playout = fixed(50);
+    for (sequence, origin) in
+        [(0, Origin::Sent), (3, Origin::Sent), (1, Origin::Recovered), (2, Origin::Sent)]
+    {
+        playout.insert_part(at(0), sequence, Packet { channels: 0..1, samples: &packet(sequence), origin });
+    }
+    assert_eq!(playout.counters().reordered, 1);
 }

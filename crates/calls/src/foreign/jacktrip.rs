@@ -12,6 +12,7 @@ use trunkline_audio::foreign::jacktrip::{
 };
 use trunkline_audio::format::Encoding;
 use trunkline_audio::pipeline::{Block, Codec, Packer as _, Stream};
+use trunkline_audio::playout::Origin;
 use trunkline_core::{Duration, Time};
 use trunkline_io::udp::{self, set_receive_timeout};
 use trunkline_io::{Interest, clock, pace};
@@ -212,7 +213,7 @@ fn converse(
             first_channel: 0,
             channels: stream.channels,
             samples: &silence,
-            concealed: false,
+            origin: Origin::Sent,
         };
         // A server that is not there yet may come.
         packer.pack(&block, &mut |datagram| drop(socket.send(datagram)));

@@ -140,7 +140,7 @@ pub(super) fn conduct(
     })?;
     // A file waits for the next session.
     device.hold(true);
-    match failure {
+    match failure.or(shared.failure.into_inner()) {
         Some(why) => Err(ProgramError::Device(why)),
         None => Ok((end, complete(figures))),
     }

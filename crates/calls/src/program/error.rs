@@ -33,7 +33,7 @@ pub enum ProgramError {
     /// A limit of recordings is reached.
     #[error("{0}")]
     Limit(String),
-    /// A recording that had to be whole is not.
+    /// The only session has failed, or a recording that had to be whole is not.
     #[error("{0}")]
     NotWhole(String),
     /// A descriptor or a thread.

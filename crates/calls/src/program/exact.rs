@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 use trunkline_audio::format::Encoding;
 use trunkline_audio::pipeline::{Codec, Stream};
-use trunkline_audio::playout::Counters;
+use trunkline_audio::playout::{Counters, Origin};
 use trunkline_core::{Duration, Time};
 use trunkline_sound::file::Writer;
 use trunkline_sound::{Place, SoundError};
@@ -21,6 +21,7 @@ use trunkline_sound::{Place, SoundError};
 use super::ProgramError;
 use super::halves::Arrived;
 use super::words::Sending;
+use super::worker::End;
 
 /// Blocks that wait for the disk, as a time in seconds: beyond that the network waits too.
 const BACKLOG: u32 = 5;
@@ -133,7 +134,7 @@ impl Order {
             }
             return;
         }
-        self.counters.reordered += u64::from(number < highest);
+        self.counters.reordered += u64::from(number < highest && arrived.origin == Origin::Sent);
         let (channels, frames) = (self.channels, self.frames);
         let pending = self.held.entry(number).or_insert_with(|| Pending::new(channels, frames));
         if pending.present[first..first + count].contains(&true) {
@@ -199,7 +200,7 @@ pub(super) struct Recording {
     is_all_sent: bool,
     to_writer: Option<SyncSender<Vec<f32>>>,
     writer: Option<JoinHandle<Result<(), SoundError>>>,
-    /// What [`finish`](Self::finish) has found out.
+    /// What [`finish`](Self::finish) or [`failure`](Self::failure) has found out.
     pub(super) outcome: Result<(), String>,
 }
 
@@ -241,6 +242,24 @@ impl Recording {
     /// What became of the parts of blocks.
     pub(super) fn counters(&self) -> Counters {
         self.order.counters()
+    }
+
+    /// Why the file can no longer be written, as soon as that is known: the error is the outcome.
+    pub(super) fn failure(&mut self) -> Option<String> {
+        if self.to_writer.is_some() && self.writer.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.to_writer = None;
+            self.outcome = self.written();
+        }
+        self.to_writer.is_none().then(|| self.outcome.clone().err()).flatten()
+    }
+
+    /// Whether all could be written that was given to the writer, which has ended or is about to.
+    fn written(&mut self) -> Result<(), String> {
+        match self.writer.take().map(JoinHandle::join) {
+            Some(Ok(Err(error))) => Err(error.to_string()),
+            Some(Err(_)) => Err("the thread that writes the recording has failed".to_owned()),
+            Some(Ok(Ok(()))) | None => Ok(()),
+        }
     }
 
     /// Takes a block, or a part of one; says whether it could be given to the disk.
@@ -288,14 +307,15 @@ impl Recording {
         is_written
     }
 
-    /// Writes what is left and completes the file. [`outcome`](Self::outcome) then says whether the recording is whole.
-    pub(super) fn finish(&mut self, sender: &Sending) {
+    /// Writes what is left and completes the file, when the session has ended like this. [`outcome`](Self::outcome) then says
+    /// whether the recording is whole.
+    pub(super) fn finish(&mut self, sender: &Sending, end: &End) {
         let Some(writer) = self.to_writer.clone() else { return };
         self.release();
         if let Some(sent) = sender.blocks {
             self.order.sent = Some(sent);
         }
-        let wholeness = wholeness(self.order.counters(), sender);
+        let wholeness = wholeness(self.order.counters(), sender, end);
         // The sender fills its last block with silence.
         let end = sender.frames.unwrap_or(self.frames);
         let mut beyond = self.frames.saturating_sub(end).saturating_mul(self.channels) as usize;
@@ -308,12 +328,7 @@ impl Recording {
         self.tail.drain(..).for_each(|block| _ = writer.send(block));
         drop(writer);
         self.to_writer = None;
-        let written = self.writer.take().map(JoinHandle::join);
-        self.outcome = match written {
-            Some(Ok(Err(error))) => Err(error.to_string()),
-            Some(Err(_)) => Err("the thread that writes the recording has failed".to_owned()),
-            Some(Ok(Ok(()))) | None => wholeness,
-        };
+        self.outcome = self.written().and(wholeness);
     }
 }
 
@@ -325,12 +340,15 @@ pub(super) fn not_a_file(place: &Place) -> String {
 }
 
 /// Whether all has arrived that was sent; if not, why not.
-fn wholeness(counters: Counters, sender: &Sending) -> Result<(), String> {
+fn wholeness(counters: Counters, sender: &Sending, end: &End) -> Result<(), String> {
     let Some(sent) = sender.blocks else {
-        return Err(
-            "cannot tell whether the recording is complete: the sender did not report how much it sent"
-                .to_owned(),
-        );
+        return Err(match end {
+            End::Stopped => {
+                "the recording is incomplete: the receiver stopped before the sender had sent everything"
+            }
+            _ => "cannot tell whether the recording is complete: the sender did not report how much it sent",
+        }
+        .to_owned());
     };
     let missing = sent.saturating_sub(counters.played).max(counters.missing);
     if missing > 0 {

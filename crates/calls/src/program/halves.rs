@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 use trunkline_audio::pipeline::{Block, Player, PlayerStats};
+use trunkline_audio::playout::Origin;
 use trunkline_core::{Duration, Time};
 use trunkline_io::Wakeup;
 use trunkline_sound::{Callbacks, Format};
@@ -31,7 +32,7 @@ pub(super) struct Arrived {
     pub(super) captured: Time,
     pub(super) first_channel: u16,
     pub(super) channels: u16,
-    pub(super) concealed: bool,
+    pub(super) origin: Origin,
 }
 
 /// What the callback tells of its player.
@@ -120,7 +121,7 @@ impl PlaybackHalf {
                 first_channel: arrived.first_channel,
                 channels: arrived.channels,
                 samples,
-                concealed: arrived.concealed,
+                origin: arrived.origin,
             };
             // To the player time never decreases; it was in the ring during the last block, or arrives during this one.
             self.player.insert(arrived.at.clamp(before, now.max(before)), block);

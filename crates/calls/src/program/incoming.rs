@@ -11,6 +11,7 @@ use super::halves::{Arrived, Played};
 use super::ring::Writer;
 use super::round_trips::RoundTrips;
 use super::words::Sending;
+use super::worker::End;
 
 /// The network's end of what a device plays, or of a file that is written.
 pub(super) struct PlaybackEnd {
@@ -50,10 +51,18 @@ impl PlaybackEnd {
         }
     }
 
-    /// Completes a file.
-    pub(super) fn finish(&mut self, sender: &Sending) {
+    /// Completes a file, when the session has ended like this.
+    pub(super) fn finish(&mut self, sender: &Sending, end: &End) {
         if let Sink::File(recording) = &mut self.sink {
-            recording.finish(sender);
+            recording.finish(sender, end);
+        }
+    }
+
+    /// Why a file can no longer be written.
+    pub(super) fn failure(&mut self) -> Option<String> {
+        match &mut self.sink {
+            Sink::Device { .. } => None,
+            Sink::File(recording) => recording.failure(),
         }
     }
 
@@ -151,8 +160,9 @@ impl Incoming {
         let Incoming { unpacker, channels, transit, round_trip, unpackings, overflowed, span } = self;
         // Its counters know of the error.
         let _ = unpacker.unpack(at, packet, &mut |block| {
-            if let Some(trip) =
-                trips.as_mut().and_then(|trips| trips.arrive(block.sequence, block.channels, at))
+            if let Some(trip) = trips
+                .as_mut()
+                .and_then(|trips| trips.arrive(block.sequence, block.channels, block.origin, at))
             {
                 round_trip.add(trip.as_nanos() as i64);
             }
@@ -166,7 +176,7 @@ impl Incoming {
                 captured: block.captured,
                 first_channel: block.first_channel,
                 channels: block.channels,
-                concealed: block.concealed,
+                origin: block.origin,
             };
             if let Some(playback) = &mut playback
                 && !playback.write(arrived, block.samples)

@@ -146,7 +146,7 @@ struct Receiver<'o> {
     /// Senders that are played now.
     playing: AtomicUsize,
     recordings: Recordings,
-    /// Why a recording that had to be whole is not.
+    /// Why the last session failed, or why a recording that had to be whole is not.
     failure: &'o Mutex<Option<String>>,
 }
 
@@ -204,6 +204,7 @@ impl Handler for Receiver<'_> {
         tell(Event::Began { peer: session.peer(), transport, stream });
         if let Err(error) = self.conduct(session, stop, number) {
             let why = error.to_string();
+            self.fail(why.clone());
             tell(Event::Ended { figures: None, why: Some(&why) });
             session.end(crate::now(), &Ended(format!("the receiver stopped: {why}")));
         }
@@ -214,6 +215,10 @@ impl Handler for Receiver<'_> {
 }
 
 impl Receiver<'_> {
+    fn fail(&self, why: String) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+
     fn conduct(&self, session: &mut Session, stop: &Stop, number: u64) -> Result<(), ProgramError> {
         let mut tell = |event: Event<'_>| self.observer.event(number, event);
         let Some(stream) = session.request().stream else { return Ok(()) };
@@ -254,13 +259,13 @@ impl Receiver<'_> {
             tell(Event::Advice(&left_out(figures.left_out)));
         }
         tell(Event::Ended { figures: Some(&figures), why });
+        if let Err(why) = outcome {
+            self.fail(limit.clone().unwrap_or(why));
+        }
         if let Some(why) = limit {
             // If it does not arrive, the sender offers to try again.
             let _ = session.tell(&Word::Limit);
             session.end(crate::now(), &Ended(why));
-        }
-        if let Err(why) = outcome {
-            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
         }
         Ok(())
     }

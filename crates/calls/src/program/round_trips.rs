@@ -1,5 +1,6 @@
 //! Round trips of what a reflector sends back.
 
+use trunkline_audio::playout::Origin;
 use trunkline_core::{Duration, Time};
 use trunkline_metrics::Delays;
 
@@ -18,7 +19,7 @@ pub(super) struct RoundTrips {
     pub(super) returned: u64,
     /// Parts that came back a second time.
     pub(super) duplicate: u64,
-    /// Parts that came back after one of a later block (RFC 4737, section 3).
+    /// Parts that came back after one of a later block (RFC 4737, section 3), not by redundancy in that.
     pub(super) reordered: u64,
 }
 
@@ -53,7 +54,13 @@ impl RoundTrips {
     }
 
     /// A part of a block has come back; its round trip, if it is the first copy of one that was on its way.
-    pub(super) fn arrive(&mut self, sequence: u32, channels: u16, at: Time) -> Option<Duration> {
+    pub(super) fn arrive(
+        &mut self,
+        sequence: u32,
+        channels: u16,
+        origin: Origin,
+        at: Time,
+    ) -> Option<Duration> {
         let block = &mut self.blocks[sequence as usize % ON_THEIR_WAY];
         if block.sequence != sequence {
             return None;
@@ -66,7 +73,9 @@ impl RoundTrips {
         (block.out, block.parts) = (out, parts);
         self.returned += 1;
         match self.newest {
-            Some(newest) if (sequence.wrapping_sub(newest) as i32) < 0 => self.reordered += 1,
+            Some(newest) if (sequence.wrapping_sub(newest) as i32) < 0 => {
+                self.reordered += u64::from(origin == Origin::Sent);
+            }
             _ => self.newest = Some(sequence),
         }
         let delay = at.since(block.at);
@@ -95,20 +104,34 @@ mod tests {
             trips.hand(u32::MAX.wrapping_add(block), (5, 2), ms(10 * u64::from(block)));
         }
         assert_eq!(trips.out(), 6);
-        assert_eq!(trips.arrive(u32::MAX, 3, ms(3)), Some(Duration::from_millis(3)));
-        assert_eq!(trips.arrive(1, 3, ms(24)), Some(Duration::from_millis(4)));
-        assert_eq!(trips.arrive(u32::MAX, 2, ms(25)), Some(Duration::from_millis(25)), "its other part");
-        assert_eq!(trips.arrive(u32::MAX, 2, ms(26)), None, "again");
+        assert_eq!(trips.arrive(u32::MAX, 3, Origin::Sent, ms(3)), Some(Duration::from_millis(3)));
+        assert_eq!(trips.arrive(1, 3, Origin::Sent, ms(24)), Some(Duration::from_millis(4)));
+        assert_eq!(
+            trips.arrive(u32::MAX, 2, Origin::Sent, ms(25)),
+            Some(Duration::from_millis(25)),
+            "its other part"
+        );
+        assert_eq!(trips.arrive(u32::MAX, 2, Origin::Sent, ms(26)), None, "again");
         assert_eq!((trips.returned, trips.out()), (3, 3));
         assert_eq!((trips.duplicate, trips.reordered), (1, 1));
         assert_eq!(trips.delays.count(), 3);
     }
 
     #[test]
+    fn what_redundancy_brings_back_was_not_overtaken() {
+        let mut trips = RoundTrips::new();
+        (0..3).for_each(|block| trips.hand(block, (1, 1), ms(0)));
+        for (block, origin) in [(2, Origin::Sent), (0, Origin::Recovered), (1, Origin::Sent)] {
+            trips.arrive(block, 1, origin, ms(5));
+        }
+        assert_eq!((trips.returned, trips.reordered), (3, 1));
+    }
+
+    #[test]
     fn a_part_that_a_path_repeats_is_no_other_part() {
         let mut trips = RoundTrips::new();
         trips.hand(1, (9, 2), ms(0));
-        let mut arrive = || trips.arrive(1, 1, ms(5)).is_some();
+        let mut arrive = || trips.arrive(1, 1, Origin::Sent, ms(5)).is_some();
         assert_eq!([arrive(), arrive(), arrive()], [true, true, false], "a block has two parts");
         assert_eq!((trips.out(), trips.duplicate), (0, 1));
     }
@@ -116,9 +139,9 @@ mod tests {
     #[test]
     fn what_was_never_sent_is_no_round_trip() {
         let mut trips = RoundTrips::new();
-        assert_eq!(trips.arrive(7, 1, ms(1)), None);
+        assert_eq!(trips.arrive(7, 1, Origin::Sent, ms(1)), None);
         trips.hand(7, (1, 1), ms(2));
-        assert_eq!(trips.arrive(7 + ON_THEIR_WAY as u32, 1, ms(3)), None);
+        assert_eq!(trips.arrive(7 + ON_THEIR_WAY as u32, 1, Origin::Sent, ms(3)), None);
         assert_eq!(trips.returned, 0);
     }
 }

@@ -1,8 +1,8 @@
 //! The network's thread of a session: it joins the rings of a device, the pipeline and the line.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, OnceLock};
 
 use trunkline_audio::pipeline::Stages;
 use trunkline_core::{Duration, Time};
@@ -62,6 +62,8 @@ pub(super) struct Shared {
     pub(super) left_out: AtomicU64,
     /// How it is doing.
     pub(super) figures: Mutex<Figures>,
+    /// Why what comes can no longer be written.
+    pub(super) failure: OnceLock<String>,
 }
 
 /// A session, and what it joins.
@@ -98,7 +100,7 @@ impl Worker<'_> {
         let end = self.work();
         self.hear();
         if let Some(playback) = self.ends.as_mut().and_then(|ends| ends.playback.as_mut()) {
-            playback.finish(&self.sender);
+            playback.finish(&self.sender, &end);
             playback.hear(&self.sender, self.session.line().features().reliable);
         }
         (end, self.figures(false))
@@ -180,6 +182,10 @@ impl Worker<'_> {
     fn hear(&mut self) {
         if let Some(playback) = self.ends.as_mut().and_then(|ends| ends.playback.as_mut()) {
             playback.hear(&self.sender, self.session.line().features().reliable);
+            if let Some(why) = playback.failure() {
+                self.shared.failure.get_or_init(|| why);
+                self.shared.stop.store(true, Ordering::Relaxed);
+            }
         }
         while let Some(told) = self.session.told() {
             match serde_json::from_value(told) {

@@ -384,6 +384,36 @@ fn a_recording_ends_at_its_limit_and_the_next_is_refused() {
     assert!(!folder.path("take-2.wav").exists());
 }
 
+/// An exact recording that is cut off says what cut it off, not that the sender has not reported its end.
+#[test]
+fn an_exact_recording_that_ends_early_says_why() {
+    let exact = |folder: &Folder, length| ReceiveOptions {
+        exact: true,
+        once: true,
+        recordings: RecordingLimits { length, ..RecordingLimits::default() },
+        ..ReceiveOptions::new(Place::File(folder.path("take.wav")))
+    };
+    let endless = |address| SendOptions { lasting: None, ..tone(address) };
+    let folder = Folder::new();
+    let mut receiver = Serving::receiver(exact(&folder, Duration::from_millis(500)));
+    let why = send(&endless(receiver.address)).unwrap_err().to_string();
+    assert!(why.contains("`--max-length` of `receive`"), "{why}");
+    let why = receiver.thread.take().unwrap().join().unwrap().unwrap_err().to_string();
+    assert!(why.contains("`--max-length` of `receive`"), "{why}");
+
+    let folder = Folder::new();
+    let mut receiver = Serving::receiver(exact(&folder, Duration::MAX));
+    let address = receiver.address;
+    let sender = thread::spawn(move || send(&endless(address)));
+    while !folder.path("take.wav").exists() {
+        thread::sleep(std::time::Duration::from_millis(10));
+    }
+    receiver.stop.stop();
+    let why = receiver.thread.take().unwrap().join().unwrap().unwrap_err().to_string();
+    assert!(why.contains("the receiver stopped before the sender had sent everything"), "{why}");
+    assert!(sender.join().unwrap().is_err());
+}
+
 #[test]
 fn what_cannot_be_recorded_exactly_is_refused() {
     use trunkline_audio::format::Encoding;

@@ -4,6 +4,7 @@ use trunkline_testkit::cases::cases;
 use super::*;
 use crate::format::Encoding;
 use crate::pipeline::{Codec, Packing};
+use crate::playout::Origin;
 
 const START: RtpStart = RtpStart { payload_type: 96, ssrc: 0xABCD, sequence: 0xFFFE, timestamp: 0xFFFF_FFF0 };
 
@@ -21,7 +22,7 @@ fn pack(packer: &mut RtpPacker, sequence: u32, samples: &[f32]) -> Vec<Vec<u8>> 
     let mut packets = Vec::new();
     let channels = packer.stream.channels;
     let block =
-        Block { sequence, captured: Time::ZERO, first_channel: 0, channels, samples, concealed: false };
+        Block { sequence, captured: Time::ZERO, first_channel: 0, channels, samples, origin: Origin::Sent };
     packer.pack(&block, &mut |packet| packets.push(packet.to_vec()));
     packets
 }
@@ -152,7 +153,7 @@ fn opus_conceals_what_is_lost() {
         if sequence != 10 {
             unpacker
                 .unpack(Time::ZERO, &packets[0], &mut |block| {
-                    came.push((block.sequence, block.concealed));
+                    came.push((block.sequence, block.origin == Origin::Concealed));
                     let loudest = block.samples.iter().fold(0.0, |most: f32, sample| most.max(sample.abs()));
                     assert!(block.sequence < 2 || (0.4..0.6).contains(&loudest), "{loudest}");
                 })

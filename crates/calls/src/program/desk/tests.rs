@@ -1,4 +1,5 @@
 use trunkline_audio::pipeline::{Codec, NativePacker, NativeUnpacker, Packer, Packing};
+use trunkline_audio::playout::Origin;
 use trunkline_core::{Duration, Time};
 use trunkline_sound::Callbacks as _;
 use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
@@ -53,7 +54,7 @@ fn callbacks_allocate_nothing() {
             first_channel: 0,
             channels: 3,
             samples: &samples,
-            concealed: false,
+            origin: Origin::Sent,
         };
         packer.pack(&block, &mut |packet| incoming.take(now, packet, None, ends.playback.as_mut()));
         let (allocations, ()) = allocations_during(|| {

@@ -10,7 +10,7 @@ fn stream(channels: u16, per_channel: bool) -> Stream {
 }
 
 fn part(sequence: u32, first_channel: u16, channels: u16) -> Arrived {
-    Arrived { at: Time::ZERO, sequence, captured: Time::ZERO, first_channel, channels, concealed: false }
+    Arrived { at: Time::ZERO, sequence, captured: Time::ZERO, first_channel, channels, origin: Origin::Sent }
 }
 
 /// A block of one channel that says where it belongs.
@@ -107,7 +107,10 @@ fn a_part_that_does_not_fit_is_refused() {
 fn a_recording_is_whole_if_all_is_there_that_was_sent() {
     let counters = |played, missing| Counters { played, missing, ..Counters::default() };
     let sender = |blocks, left_out| Sending { blocks, left_out, ..Sending::default() };
-    assert_eq!(wholeness(counters(10, 0), &sender(Some(10), 0)), Ok(()));
+    let gone = || End::Gone("the client has ended".to_owned());
+    assert_eq!(wholeness(counters(10, 0), &sender(Some(10), 0), &gone()), Ok(()));
+    let stopped = wholeness(counters(10, 0), &sender(None, 0), &End::Stopped).unwrap_err();
+    assert!(stopped.contains("the receiver stopped before the sender had sent everything"), "{stopped}");
     for (counters, sender, why) in [
         (counters(10, 0), sender(None, 0), "did not report how much it sent"),
         // The first or the last ones.
@@ -115,7 +118,7 @@ fn a_recording_is_whole_if_all_is_there_that_was_sent() {
         (counters(8, 2), sender(Some(10), 0), "2 of 10 packets are missing"),
         (counters(10, 0), sender(Some(10), 4), "the sender lost 4 blocks"),
     ] {
-        let told = wholeness(counters, &sender).unwrap_err();
+        let told = wholeness(counters, &sender, &gone()).unwrap_err();
         assert!(told.contains(why), "{told}");
     }
 }
@@ -140,7 +143,7 @@ fn what_is_missing_is_counted_when_all_was_sent_and_nothing_more_comes() {
         let Counters { played, missing, .. } = recording.counters();
         // A reliable transport may still bring them.
         assert_eq!((played, missing) == (7, 3), !reliable, "{played} {missing}");
-        recording.finish(&sender);
+        recording.finish(&sender, &End::Done);
         assert_eq!((recording.counters().played, recording.counters().missing), (7, 3));
         assert!(recording.outcome.clone().unwrap_err().contains("3 of 10 packets are missing"));
     }
