@@ -76,9 +76,11 @@ pub struct Choice {
     pub best: Judgement,
     /// Whether it does what the use asks for: the bound on what is concealed, no loss. Calls have no such bound.
     pub suffices: bool,
+    /// Whether the best was measured too briefly to be relied on: nothing that was measured longer comes near it.
+    pub is_best_brief: bool,
     /// The best over another kind of transport or, if only one could be measured, with other blocks or redundancy.
     pub runner_up: Option<Judgement>,
-    /// Whether the runner-up was measured too briefly to be recommended, however good it looks.
+    /// Whether the runner-up was measured too briefly to be relied on, however good it looks.
     pub is_runner_up_brief: bool,
 }
 
@@ -92,13 +94,14 @@ struct Candidate {
     cost: f64,
 }
 
-/// What is best for a use, of what was measured long enough; `None` if nothing was measured.
+/// What is best for a use, of what was measured long enough if possible; `None` if nothing was measured.
 ///
 /// What was idle and marked as a session would mark it decides. Telephony chooses among blocks of G.711, the others among
 /// those with as many channels as asked for, if there are any.
 ///
 /// Of many configurations that were measured for a second each, some look good by luck. So of those that were measured for
-/// a fifteenth of the budget the best is chosen, if it does what the use asks for and is not far behind what looks best.
+/// a fifteenth of the budget the best is chosen, if it does what the use asks for and is not far behind what looks best;
+/// otherwise what looks best, which [`is_best_brief`](Choice::is_best_brief) if it was measured for less.
 pub fn choose(purpose: Use, question: &Question, findings: &Findings) -> Option<Choice> {
     let all = candidates(purpose, question, findings);
     let least = question.budget / 15;
@@ -135,6 +138,7 @@ fn choice(purpose: Use, some: &[Candidate], all: &[Candidate], least: Duration) 
         purpose,
         best: best.judgement,
         suffices: best.class < INSUFFICIENT,
+        is_best_brief: best.measured() < least,
         runner_up: runner_up.map(|candidate| candidate.judgement),
         is_runner_up_brief: runner_up.is_some_and(|candidate| candidate.measured() < least),
     })

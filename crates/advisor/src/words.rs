@@ -96,6 +96,9 @@ pub(crate) fn why(choice: &Choice, loaded: Option<&Judgement>, question: &Questi
         _ => format!("; with redundancy, {} would have been concealed", percent(best.concealed)),
     };
     text += &format!(". It takes {} in each direction.", rate(best.rate));
+    if choice.is_best_brief {
+        text += &format!(" {}; a larger `--budget` measures it longer.", brief(best));
+    }
     if let Some(loaded) = loaded {
         text += &format!(
             " While bulk transfers loaded the network it would have been {}.",
@@ -103,6 +106,12 @@ pub(crate) fn why(choice: &Choice, loaded: Option<&Judgement>, question: &Questi
         );
     }
     text
+}
+
+/// That something was not measured for long, without its full stop.
+fn brief(judgement: &Judgement) -> String {
+    let measured = judgement.blocks.interval() * judgement.measured;
+    format!("It was measured for {} only, which is too short to rely on", ms(measured))
 }
 
 /// What the runner-up costs against the best, in a sentence.
@@ -114,13 +123,7 @@ pub(crate) fn runner_up(choice: &Choice) -> Option<String> {
         0.05.. => format!("{more:.1} ms more"),
         _ => "as much".to_owned(),
     };
-    let brief = match choice.is_runner_up_brief {
-        true => format!(
-            " It was measured for {} only, which is too short to recommend it.",
-            ms(other.blocks.interval() * other.measured)
-        ),
-        false => String::new(),
-    };
+    let brief = if choice.is_runner_up_brief { format!(" {}.", brief(other)) } else { String::new() };
     Some(format!(
         "{}: {} from mouth to ear ({difference}), {} concealed, MOS {:.2}, {} in each direction.{brief}",
         way(other),

@@ -6,7 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use support::{idle, question, stereo};
 use trunkline_advisor::{
-    Choice, Evidence, Findings, Judgement, Measured, PROTECTIONS, Trace, Transport, Use, choose,
+    Choice, Evidence, Findings, Judgement, Load, Measured, PROTECTIONS, Probed, Trace, Transport, Use,
+    advise, choose,
 };
 use trunkline_audio::pipeline::Protection;
 use trunkline_core::{Duration, Ratio};
@@ -49,6 +50,70 @@ fn with_one_more_lost(trace: &Trace, which: prop::sample::Index) -> Trace {
         worse.round_trips[places[which.index(places.len())]] = None;
     }
     worse
+}
+
+/// Of 60 s a fifteenth is 4 s, which are 1500 blocks of 128 frames.
+#[test]
+fn what_was_measured_briefly_is_told_of_the_best_and_of_the_runner_up() {
+    for (udp, tcp, [is_best_brief, is_runner_up_brief]) in
+        [(1_600, 1_400, [false, true]), (1_400, 1_600, [true, false]), (1_400, 1_400, [true, true])]
+    {
+        let mut findings = Findings::default();
+        for (transport, blocks, micros) in
+            [(Transport::UDP, udp, 1_000), ("tcp".parse().unwrap(), tcp, 90_000)]
+        {
+            let trace = trace(&vec![Some(micros); blocks]);
+            findings.add(idle(transport, stereo(128)), Measured { trace, bulk: None });
+        }
+        let question = question(&[Transport::UDP, "tcp".parse().unwrap()]);
+        let probed = Probed { question, findings, took: Duration::from_secs(60), is_partial: false };
+        let advice = advise("studio", &probed).unwrap();
+        let rehearsal =
+            advice.recommendations.iter().find(|one| one.choice.purpose == Use::Rehearsal).unwrap();
+        let Choice { best, .. } = rehearsal.choice;
+        assert_eq!(best.transport, Transport::UDP, "ten times faster");
+        let (best, other) = (&rehearsal.why, rehearsal.runner_up_costs.as_ref().unwrap());
+        let brief = "It was measured for 3733 ms only, which is too short to rely on";
+        assert_eq!(best.contains(brief) && best.contains("`--budget`"), is_best_brief, "{best}");
+        assert_eq!(other.contains(brief), is_runner_up_brief, "{other}");
+    }
+}
+
+/// A round trip under load that grows at one end of its distribution only, and one whose 99th percentile is its slowest.
+#[test]
+fn only_what_grows_under_load_is_said_to_grow() {
+    let udp = Transport::UDP;
+    for (idle_trips, loaded_trips, told) in [
+        (
+            [45_000, 47_600],
+            [90_000, 120_000],
+            vec!["from 45.0 ms to 90.0 ms at the median", "from 47.6 ms to 120 ms at the 99th percentile"],
+        ),
+        ([47_600, 60_000], [46_200, 120_000], vec!["from 60.0 ms to 120 ms at the 99th percentile"]),
+        ([45_000, 47_600], [46_200, 60_000], vec![]),
+    ] {
+        for blocks in [1_000, 150] {
+            // One block in twenty is slow.
+            let trips = |[usual, slow]: [u64; 2]| {
+                let all: Vec<_> = (0..blocks).map(|n| Some(if n % 20 == 0 { slow } else { usual })).collect();
+                Measured { trace: trace(&all), bulk: None }
+            };
+            let mut findings = Findings::default();
+            let quiet = idle(udp, stereo(128));
+            findings.add(quiet, trips(idle_trips));
+            findings.add(quiet.under(Load::Bulk), trips(loaded_trips));
+            let (question, took) = (question(&[udp]), Duration::from_secs(60));
+            let advice = advise("studio", &Probed { question, findings, took, is_partial: false }).unwrap();
+            let warning = advice.warnings.iter().find(|warning| warning.contains("bufferbloat"));
+            let told: Vec<_> =
+                told.iter().filter(|told| blocks > 200 || told.contains("median")).copied().collect();
+            let expected = (!told.is_empty()).then(|| format!("grows {}:", told.join(" and ")));
+            assert_eq!(warning.is_some(), expected.is_some(), "{warning:?}");
+            if let (Some(warning), Some(expected)) = (warning, expected) {
+                assert!(warning.contains(&expected), "{warning}");
+            }
+        }
+    }
 }
 
 proptest! {
