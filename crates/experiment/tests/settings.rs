@@ -95,6 +95,19 @@ fn any_key_can_be_set() {
     assert!(text.contains("# the bottleneck"), "{text}");
 }
 
+/// A flow that never sends would break its limits, as if the network had lost what it sent.
+#[test]
+fn a_flow_that_starts_when_sending_has_ended_is_refused_unless_it_has_no_members() {
+    let late = |text: &str| headlines(&["flow.bulk.start=1 s", text]).join("\n");
+    let told = late("seed=1");
+    assert!(told.contains("would start at 1 s, but sending ends at 1 s"), "{told}");
+    let told = headlines(&["flow.voice.start=500 ms", "duration=200 ms"]).join("\n");
+    assert!(told.contains("--set flow.voice.start=500 ms: the flow `voice` would start at 500 ms"), "{told}");
+    set(&["flow.bulk.start=999 ms"]);
+    set(&["flow.bulk.start=2 s", "sweep.flow.bulk.count, flow.bulk.priority=[0]"]);
+    set(&["flow.bulk.start=1 s", "duration=2 s"]);
+}
+
 #[test]
 fn of_two_settings_of_a_key_the_later_holds_and_builds_on_the_earlier() {
     let experiment = set(&["flow.voice.transport=tcp", "flow.voice.transport.window=8 KiB"]);

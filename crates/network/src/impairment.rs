@@ -62,7 +62,8 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "jitter",
         kind: Kind::Durations { min: Duration::ZERO, max: Duration::from_secs(3600) },
         default: Preset::Absent,
-        doc: "Additional random delay of each packet. It does not reorder packets: a packet that would \
+        doc: "Additional random delay of each packet, such as `{ kind = \"uniform\", min = \"0 ms\", max = \"10 ms\" }`; \
+              what is the same for each packet belongs into `delay`. It does not reorder packets: a packet that would \
               overtake an earlier one arrives together with it. Without this key, there is none.",
     },
     Parameter {

@@ -90,10 +90,19 @@ impl Word<'_> {
 
 /// The keys that the link's medium requires; settings replace them.
 fn medium(words: &[Word<'_>]) -> Result<String, Failure> {
+    let rate = words.iter().find(|word| word.key == RATE);
+    if let Some(medium) =
+        words.iter().find(|word| word.key == "medium" && word.value == "wifi" && rate.is_none())
+    {
+        return Err(Failure::input(format_args!(
+            "{} {}: name its rate too, such as `54 Mbit/s`",
+            medium.option, medium.text
+        )));
+    }
     let Some(trace) = words.iter().find(|word| word.key == TRACE) else {
         return Ok(format!("rate = \"{FASTEST}\"\n"));
     };
-    if let Some(rate) = words.iter().find(|word| word.key == RATE) {
+    if let Some(rate) = rate {
         return Err(Failure::input(format_args!(
             "{} {}: a trace replaces the rate in both directions; omit the rate, or give `trace=FILE` for \
             that direction too",
@@ -220,7 +229,7 @@ fn key_and_value<'w>(option: &str, word: &'w str) -> Result<(&'w str, &'w str), 
             return Err(Failure::input(format_args!(
                 "{option}: `{word}` is not a rate (`20 Mbit/s`), delay (`30 ms`), loss (`1 %`), queue (`fq-codel`) or its limit \
                  (`64 KiB`, `100 packets`), with a comma between two of them (units: bit/s, kbit/s, Mbit/s, Gbit/s; ns, us, ms, s, \
-                 min, h; B, KB, MB, GB, KiB, MiB, GiB); write other keys of a link as KEY=VALUE, such as `jitter=5 ms`"
+                 min, h; B, KB, MB, GB, KiB, MiB, GiB); write other keys of a link as KEY=VALUE, such as `mtu=1400 B`"
             )));
         }
     };
@@ -244,13 +253,13 @@ mod tests {
 
     #[test]
     fn words_become_the_keys_of_a_link() {
-        let text = table(&words("20 Mbit/s, 30 ms, fq-codel, 1 %, jitter=2 ms, mtu 1400B", "", ""));
+        let text = table(&words("20 Mbit/s, 30 ms, fq-codel, 1 %, reorder=2 %, mtu 1400B", "", ""));
         for line in [
             "rate = \"20 Mbit/s\"",
             "delay = \"30 ms\"",
             "queue = \"fq-codel\"",
             "loss = \"1 %\"",
-            "jitter = \"2 ms\"",
+            "reorder = \"2 %\"",
             "mtu = \"1400B\"",
         ] {
             assert!(text.contains(line), "{line} in {text}");
@@ -324,6 +333,11 @@ mod tests {
                 "--link: `5mbit` and `6 Mbit/s` both set `rate`; leave one out",
             ),
             (words("20 Mbit/s", "fifo, codel", ""), "--up: `fifo` and `codel` both set `queue`"),
+            (
+                words("30 ms, jitter=5 ms", "", ""),
+                "--link jitter=5 ms: `jitter` is a delay that varies, and 5 ms",
+            ),
+            (words("medium=wifi", "", ""), "--link medium=wifi: name its rate too, such as `54 Mbit/s`"),
             (words("5 Mbps", "", ""), "(units: bit/s, kbit/s, Mbit/s, Gbit/s;"),
         ];
         for (words, expected) in wrong {

@@ -24,12 +24,14 @@ use crate::tree::{Entry, Item, Node, Table};
 const MOST_MEMBERS: u64 = 1_000_000;
 
 impl Reader<'_> {
-    /// The flows; `None` after remarks. Without links, since those could not be read, paths are not looked for.
+    /// The flows of a run in which is sent for so long, if that could be read; `None` after remarks. Without links, since
+    /// those could not be read, paths are not looked for.
     pub(super) fn flows(
         &mut self,
         root: &Table,
         hosts: &[String],
         links: Option<&[Link]>,
+        duration: Option<Duration>,
     ) -> Option<Vec<Flow>> {
         let before = self.remarks.len();
         let entries = self.named_tables(root, "flow");
@@ -56,6 +58,15 @@ impl Reader<'_> {
             let alike = flow.each.len().max(1) as u64;
             let own = u64::from(flow.meta.members) * alike;
             flow.meta.members = u32::try_from(own).unwrap_or(u32::MAX);
+            if let Some(duration) = duration.filter(|duration| own > 0 && flow.start >= *duration) {
+                let start = entry.node.table().and_then(|table| table.node("start"));
+                let message = format!(
+                    "the flow `{}` would start at {}, but sending ends at {duration}, which is the run's `duration`; \
+                     start it earlier",
+                    flow.meta.name, flow.start
+                );
+                self.remark(start.map_or(&entry.key_span, |start| &start.span), message);
+            }
             if !flow.each.is_empty() {
                 flow.meta.sinks = (0..flow.to.len()).map(|sink| together(&flow, sink, hosts)).collect();
             }

@@ -3,7 +3,7 @@
 use core::ops::{Range, RangeInclusive};
 
 use trunkline_core::schema::{Default as Preset, Value, Values};
-use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_core::{Bytes, Distribution, Duration, Rate};
 use trunkline_network::{Impairments, Loss, impairment, medium};
 
 use super::Reader;
@@ -244,6 +244,14 @@ impl Reader<'_> {
         };
         let (queue, loss) = (choose("queue"), choose("loss"));
         let (values, queue, loss) = (values?, queue??, loss?);
+        if let Some(Value::Distribution(Distribution::Constant(constant @ 1..))) = value(&values, "jitter") {
+            let delay = Duration::from_nanos(*constant);
+            let message = format!(
+                "`jitter` is a delay that varies, and {delay} would be the same for each packet; add it to `delay`, or write \
+                 the range of the jitter, such as `{{ kind = \"uniform\", min = \"0 ms\", max = \"{delay}\" }}`"
+            );
+            self.remark(table.node("jitter").map_or(at, |node| &node.span), message);
+        }
         let loss = loss.map_or(Loss::None, |chosen| {
             impairment::LOSS_KINDS.get(chosen.index).map_or(Loss::None, |kind| (kind.build)(&chosen.values))
         });
@@ -275,5 +283,9 @@ fn size(value: &Value) -> Option<Bytes> {
 
 /// A value that a medium may have or not.
 fn given<T>(values: &Values, name: &str, read: impl Fn(&Value) -> Option<T>) -> Option<T> {
-    values.iter().find(|(n, _)| *n == name).and_then(|(_, value)| read(value))
+    value(values, name).and_then(read)
+}
+
+fn value<'v>(values: &'v Values, name: &str) -> Option<&'v Value> {
+    values.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
 }

@@ -91,7 +91,8 @@ impl Reader<'_> {
         let hosts = self.hosts(table);
         let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
         let links = self.links(table, &names);
-        let flows = self.flows(table, &names, links.as_deref());
+        let duration = values.as_ref().map(|values| values.duration("duration"));
+        let flows = self.flows(table, &names, links.as_deref(), duration);
         let (values, links, mut flows) = (values?, links?, flows?);
         let bundles = self.bundles(table, &flows);
         let until = self.until(table, &flows);

@@ -185,6 +185,22 @@ until = ["none"]
         &[r#"x.toml:29:10: `until` waits for the flow `none`, which has no members"#],
     ),
     (
+        r#"between = ["a", "b"]"#,
+        r#"between = ["a", "b"]
+jitter = "5 ms""#,
+        &[
+            r#"x.toml:11:10: `jitter` is a delay that varies, and 5 ms would be the same for each packet; add it to `delay`, or write the range of the jitter, such as `{ kind = "uniform", min = "0 ms", max = "5 ms" }`"#,
+        ],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[flow.bulk]
+start = "10 s""#,
+        &[
+            r#"x.toml:22:9: the flow `bulk` would start at 10 s, but sending ends at 10 s, which is the run's `duration`; start it earlier"#,
+        ],
+    ),
+    (
         r#"transport = { kind = "tcp", window = "32 KiB" }
 source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = { kind = "tcp", send-timeout = "40 ms" }

@@ -95,7 +95,7 @@ fn paths() -> &'static BTreeMap<&'static str, Path> {
         let back = format!("[flow.bulk]\nfrom = \"b\"\nto = \"a\"\n{BULK}");
         let calm = Path::over(NARROW, "", 10);
         let bursts =
-            "rate = \"10 Mbit/s\"\ndelay = \"5 ms\"\n[link.l.forward]\njitter = \"60 ms\"\nloss = \"5 %\"";
+            "rate = \"10 Mbit/s\"\ndelay = \"5 ms\"\n[link.l.forward]\njitter = { kind = \"exponential\", mean = \"60 ms\" }\nloss = \"5 %\"";
         BTreeMap::from([
             ("idle", Path::over(idle, "", 1)),
             ("unequal ways", Path::over(unequal, "", 2)),

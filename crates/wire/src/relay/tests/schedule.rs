@@ -83,7 +83,7 @@ fn drive(keys: &str, arrivals: &[Arrival], pauses: &[u64], most: usize) -> Deeds
 /// A slow link with everything that can happen to a packet on it.
 fn keys(queue: &str) -> String {
     format!(
-        "rate = \"20 Mbit/s\"\ndelay = \"1 ms\"\nloss = \"3 %\"\njitter = \"100 us\"\nreorder = \"10 %\"\n\
+        "rate = \"20 Mbit/s\"\ndelay = \"1 ms\"\nloss = \"3 %\"\njitter = {{ kind = \"uniform\", min = \"0 us\", max = \"200 us\" }}\nreorder = \"10 %\"\n\
          reorder-by = \"700 us\"\nduplicate = \"5 %\"\ncorrupt = \"5 %\"\nqueue = {{ kind = \"{queue}\" }}"
     )
 }
