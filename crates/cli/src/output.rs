@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal, Write as _};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use anstyle::AnsiColor;
 use indicatif::ProgressBar;
 use trunkline_experiment::Problems;
-use trunkline_report::text::{Column, Table, Text};
+use trunkline_report::text::{Column, Table, Text, broken};
 use trunkline_report::{Screen, Style};
 use trunkline_runner::LoadError;
 
@@ -53,6 +54,9 @@ impl Failure {
         Failure::environment(match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
                 format!("cannot write `{path}`: its disk is full; free some space, or choose another place")
+            }
+            ErrorKind::AlreadyExists => {
+                format!("cannot write `{path}`: it is there already; choose another name, or remove it first")
             }
             _ => format!("cannot write `{path}`: {error}"),
         })
@@ -123,16 +127,16 @@ pub fn screen() -> Screen {
         anstream::ColorChoice::Never => Style::Plain,
         _ => Style::Colour,
     };
-    let width = stdout.is_terminal().then(|| terminal_size_of(&stdout).unwrap_or(USUAL_WIDTH));
-    Screen { style, width }
+    Screen { style, width: width_of(&stdout) }
 }
 
 /// Columns of a terminal that does not say how many it has.
 const USUAL_WIDTH: usize = 80;
 
-fn terminal_size_of(stdout: &std::io::Stdout) -> Option<usize> {
-    let (width, _) = terminal_size::terminal_size_of(stdout)?;
-    Some(usize::from(width.0)).filter(|width| *width > 0)
+/// Columns of a stream; `None` if it is not a terminal.
+fn width_of(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    let told = || terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
+    stream.is_terminal().then(|| told().filter(|width| *width > 0).unwrap_or(USUAL_WIDTH))
 }
 
 /// A result could not be printed.
@@ -163,6 +167,11 @@ pub fn print(text: impl Display) {
         UNWRITTEN.store(true, Ordering::Relaxed);
         warn(format_args!("cannot write to standard output: {error}"));
     }
+}
+
+/// Prints a result in words, whose lines are broken at spaces where a terminal is narrower.
+pub fn print_words(text: impl Display) {
+    print(broken(&text.to_string(), screen().width));
 }
 
 /// Prints a result as JSON, with the warnings since the last one.
@@ -198,6 +207,12 @@ fn tell(text: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{}", escaped(&text.to_string()));
 }
 
+/// The same of a sentence, broken at spaces where a terminal is narrower.
+#[expect(clippy::disallowed_methods, reason = "nothing is printed")]
+fn tell_words(text: impl Display) {
+    tell(broken(&text.to_string(), width_of(&std::io::stderr())));
+}
+
 /// Sets the text before a bar, without what a terminal would obey.
 #[expect(clippy::disallowed_methods, reason = "the one place where bars get their text")]
 pub fn set_prefix(bar: &ProgressBar, prefix: impl Display) {
@@ -225,7 +240,7 @@ pub fn is_error_terminal() -> bool {
 /// Prints why a command failed and gives its exit code.
 pub fn fail(failure: &Failure) -> ExitCode {
     let red = anstyle::Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
-    tell(format_args!("{red}error:{red:#} {}", failure.message));
+    tell_words(format_args!("{red}error:{red:#} {}", failure.message));
     if JSON.load(Ordering::Relaxed) {
         print_failure(failure);
     }
@@ -250,7 +265,7 @@ pub fn warn_about(path: &Path, message: impl Display) {
 
 fn warn_of(warning: ErrorProblem) {
     let yellow = anstyle::Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
-    tell(format_args!("{yellow}warning:{yellow:#} {}", warning.message));
+    tell_words(format_args!("{yellow}warning:{yellow:#} {}", warning.message));
     keep_warning(warning);
 }
 

@@ -68,6 +68,19 @@ fn a_terminal_obeys_nothing_of_what_others_have_named() {
 }
 
 #[test]
+fn an_error_is_broken_at_the_width_of_the_terminal() {
+    let bench = Bench::new();
+    bench.write("short.toml", SHORT);
+    let mut terminal =
+        Terminal::start(&bench.command(&["check", "short.toml", "--set", "link.trunk.queue=strange"]));
+    let shown = terminal.wait_for("`dualpi2`");
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines.len() > 1 && lines.iter().all(|line| line.len() < 140), "with its colours: {shown:?}");
+    assert!(lines[1].starts_with('`') || lines[1].starts_with("and "), "a word was cut: {shown:?}");
+    assert_eq!(terminal.end(), Some(2));
+}
+
+#[test]
 fn a_simulated_run_is_stored_listed_and_reported() {
     let bench = Bench::new();
     bench.write("short.toml", SHORT);
@@ -235,7 +248,10 @@ fn runs_are_marked_chosen_compared_taken_elsewhere_and_removed() {
 
     bench.run(&["runs", "export", "1", "--to", "first.tar"]).ok();
     let again = bench.run(&["runs", "export", "1", "--to", "first.tar"]);
-    assert!(again.code == Some(1) && again.err.contains("first.tar"), "{again:#?}");
+    assert!(
+        again.code == Some(1) && again.err.contains("`first.tar`: it is there already; choose another name"),
+        "{again:#?}"
+    );
     let archive = bench.path("first.tar");
     let archive = archive.to_str().unwrap();
     assert!(other.run(&["runs", "import", archive]).ok().out.contains("run 1"));
@@ -255,7 +271,9 @@ fn runs_are_marked_chosen_compared_taken_elsewhere_and_removed() {
             .contains("run 2")
     );
     bench.run(&["runs", "prune", "--within", "0 s", "--latest", "0"]).ok();
-    bench.run(&["runs", "remove", "1"]).ok();
+    // Named twice, also as `latest`, it is removed once.
+    let removed = bench.run(&["runs", "remove", "1", "latest", "1"]).ok();
+    assert_eq!(removed.out.trim(), "removed: run 1");
     assert!(files_below(&bench.store().join("runs")).is_empty());
     let gone = bench.run(&["runs", "remove", "1"]);
     assert!(gone.code == Some(2) && gone.err.contains("there is no run `1`"), "{gone:#?}");

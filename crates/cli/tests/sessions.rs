@@ -152,6 +152,7 @@ fn what_cannot_be_is_said_in_a_sentence() {
         "it is not an address of this host",
     );
 
+    refused(&["receive", "--to", "none", "--max-length", "0s"], 2, "expected a time longer than zero");
     refused(&["receive", "--to", "noise"], 2, "nothing can be played to `noise`; expected `jack`");
     refused(&["receive", "--to", "x.mp3"], 2, "a path that ends in `.wav` or `.flac`, or `none`");
     refused(&["receive", "--to", "none", "--playout", "20s"], 2, "a playout buffer is at most 9 s deep");

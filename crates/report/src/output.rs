@@ -124,7 +124,7 @@ pub struct RunSummary {
     pub repetition_length_s: f64,
     /// The folder with its traces, audio and report, on the host that measured it.
     pub directory: String,
-    /// The experiment file's path when it was run.
+    /// The experiment file's path when it was run; `-` in its folder if it came from standard input.
     pub file: String,
     /// A hash of the experiment file: runs with the same one ran the same file.
     pub experiment_hash: String,

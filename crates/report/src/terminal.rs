@@ -281,7 +281,9 @@ fn flows(out: &mut Text, view: &View, side: &Side) {
     let outside = if any_outside { "?: outside the E-model's range; " } else { "" };
     let cut = if view.points().iter().any(is_cut_short) { "*: cut short; " } else { "" };
     let text = format!(
-        "mean to p99.9: latency{rtt}; jitter: its mean absolute deviation; {margin}{outside}{cut}{repetitions}more in the report"
+        "mean to p99.9: latency{rtt}; jitter: its mean absolute deviation; {margin}{outside}{cut}{repetitions}more in the HTML \
+         report of `trunkline report {}`",
+        side.info().id
     );
     out.paragraph(&text, QUIET);
 }

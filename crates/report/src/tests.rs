@@ -6,7 +6,7 @@ use std::fs;
 use roxmltree::{Document, ParsingOptions};
 use trunkline_experiment::{Operator, Subject};
 use trunkline_metrics::figures::{flow, of_flows, of_links};
-use trunkline_store::{Backend, StoredRun};
+use trunkline_store::{Backend, Status, StoredRun};
 
 use crate::chart::{Frame, Theme, render};
 use crate::figures::figures;
@@ -278,6 +278,18 @@ fn partial_runs_are_marked() {
     assert!(page.contains("cut short"));
     assert!(page.contains("trunkline run --resume 13"));
     assert!(terminal(&run, Screen::default()).contains("--resume 13"));
+}
+
+#[test]
+fn an_unfinished_run_meets_its_limits_only_so_far() {
+    let told = |run: &StoredRun| {
+        let view = View::new(run, None);
+        headline(&view, &view.sides[0]).text
+    };
+    let mut run = fixtures::swept(Backend::Sim);
+    assert!(told(&run).contains("; all hold at 1 of 4 points. Worst"), "{}", told(&run));
+    run.info.status = Status::Partial;
+    assert!(told(&run).contains("; all hold at 1 of 4 points so far. Worst"), "{}", told(&run));
 }
 
 #[test]

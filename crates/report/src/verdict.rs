@@ -188,6 +188,7 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
                 0 => "; no point meets all of them".to_owned(),
                 n => format!("; all hold at {}", of_points(n, points)),
             };
+            text += if side.is_unfinished() { " so far" } else { "" };
         }
         if let Some(worst) = first.worst()
             && let Some(estimate) = worst.estimate

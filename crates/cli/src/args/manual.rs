@@ -17,14 +17,19 @@ const EXIT: &[(u8, &str)] = &[
     (output::INTERRUPTED, "Interrupted by Ctrl-C; the results so far are kept."),
 ];
 
-/// Exit codes of single commands.
-const OWN_EXIT: &[(&str, u8, &str)] = &[
+/// Exit codes of single commands; they replace those of every command.
+const OWN_EXIT: &[(&[&str], u8, &str)] = &[
     (
-        "run",
+        &["run"],
         output::BROKEN,
         "With --strict: a limit of the file is broken, or could not be evaluated at some point.",
     ),
-    ("paper", output::BROKEN, "With --strict: a goal was missed."),
+    (&["paper"], output::BROKEN, "With --strict: a goal was missed."),
+    (
+        &["receive", "reflect", "serve", "agent"],
+        output::INTERRUPTED,
+        "Ended by force while it was ending after Ctrl-C, which alone ends it with 0.",
+    ),
 ];
 
 /// An example: what it does, and the command.
@@ -174,8 +179,14 @@ fn with_examples(command: Command) -> Command {
 
 /// The exit codes of a command, the smallest first.
 pub fn exit_codes(name: &str) -> Vec<(u8, &'static str)> {
-    let own = OWN_EXIT.iter().filter(|(of, _, _)| *of == name).map(|(_, code, text)| (*code, *text));
-    let mut codes: Vec<_> = EXIT.iter().copied().chain(own).collect();
+    let own = OWN_EXIT.iter().filter(|(of, _, _)| of.contains(&name)).map(|(_, code, text)| (*code, *text));
+    let mut codes: Vec<_> = own.collect();
+    codes.extend(
+        EXIT.iter()
+            .filter(|(code, _)| !codes.iter().any(|(own, _)| own == code))
+            .copied()
+            .collect::<Vec<_>>(),
+    );
     codes.sort_by_key(|(code, _)| *code);
     codes
 }
@@ -184,8 +195,9 @@ pub fn exit_codes(name: &str) -> Vec<(u8, &'static str)> {
 pub fn exit_codes_in_words() -> String {
     let code = |(code, text): (u8, &str)| format!("{code}: {}", text.trim_end_matches('.'));
     let all: Vec<String> = exit_codes("").into_iter().map(code).collect();
-    let own: Vec<String> =
-        OWN_EXIT.iter().map(|(of, number, text)| format!("`{of}`: {}", code((*number, text)))).collect();
+    let names = |of: &[&str]| of.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let own = OWN_EXIT.iter().map(|(of, number, text)| format!("{}: {}", names(of), code((*number, text))));
+    let own: Vec<String> = own.collect();
     format!("Exit codes: {}. {}.", all.join(" · "), own.join(". "))
 }
 
@@ -263,6 +275,19 @@ mod tests {
         assert!(command().try_get_matches_from(globals_first(typed)).is_ok());
     }
 
+    /// For these, Ctrl-C is how they end.
+    #[test]
+    fn servers_end_well_after_ctrl_c() {
+        let of = |name| exit_codes(name).into_iter().filter(|(code, _)| *code == output::INTERRUPTED);
+        for (name, ends_well) in
+            [("receive", true), ("reflect", true), ("serve", true), ("agent", true), ("run", false)]
+        {
+            let told: Vec<_> =
+                of(name).map(|(_, text)| text.contains("Ctrl-C, which alone ends it with 0")).collect();
+            assert_eq!(told, [ends_well], "{name}");
+        }
+    }
+
     /// Every example is one that the program takes.
     #[test]
     fn examples_can_be_typed() {
@@ -282,7 +307,8 @@ mod tests {
         }
         let known = |name: &str| name == "trunkline" || command().find_subcommand(name).is_some();
         assert!(
-            EXAMPLES.iter().all(|(name, _)| known(name)) && OWN_EXIT.iter().all(|(name, _, _)| known(name))
+            EXAMPLES.iter().all(|(name, _)| known(name))
+                && OWN_EXIT.iter().flat_map(|(names, _, _)| *names).all(|name| known(name))
         );
     }
 }

@@ -109,6 +109,11 @@ pub struct Stream {
     pub fec: Option<Correction>,
 }
 
+fn longer_than_zero(text: &str) -> Result<Duration, String> {
+    let duration = text.parse::<Duration>().map_err(|error| error.to_string())?;
+    if duration.is_zero() { Err("expected a time longer than zero".to_owned()) } else { Ok(duration) }
+}
+
 /// Socket options.
 #[derive(Debug, Args)]
 pub struct Sockets {
@@ -178,7 +183,7 @@ pub struct Receive {
     pub exact: bool,
 
     /// The maximum length of a recording; its sender is notified when it is reached
-    #[arg(long, value_name = "TIME", default_value = "12 h")]
+    #[arg(long, value_name = "TIME", default_value = "12 h", value_parser = longer_than_zero)]
     pub max_length: Duration,
 
     /// The maximum size of all recordings together

@@ -51,7 +51,7 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     }
     let points = experiment.points.len();
     let repetitions = points as u64 * u64::from(experiment.repetitions);
-    output::print(format_args!(
+    output::print_words(format_args!(
         "{} is valid: {}, {}, {}; {}{length} in all in {} time",
         super::named(&arguments.file),
         count(points as u64, "point"),
@@ -61,18 +61,18 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
         if matches!(arguments.on, None | Some(On::Sim)) { "virtual" } else { "real" },
     ));
     if !has_flows(&experiment) {
-        output::print(format_args!("  {NO_FLOWS}"));
+        output::print_words(format_args!("  {NO_FLOWS}"));
     }
     for (backend, reason) in &refused {
         if let Some(reason) = reason {
-            output::print(format_args!("  not on `{}`: {reason}", backend.name()));
+            output::print_words(format_args!("  not on `{}`: {reason}", backend.name()));
         }
     }
     for axis in &experiment.axes {
-        output::print(format_args!("  sweeps {} over {}", axis.key, axis.values.join(", ")));
+        output::print_words(format_args!("  sweeps {} over {}", axis.key, axis.values.join(", ")));
     }
     for index in 0..experiment.points.first().map_or(0, |point| point.scenario.flows.len()) {
-        output::print(format_args!("  {}", flow_line(&experiment, index)));
+        output::print_words(format_args!("  {}", flow_line(&experiment, index)));
     }
     Ok(output::DONE)
 }

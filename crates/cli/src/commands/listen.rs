@@ -16,7 +16,7 @@ pub(super) fn listen(global: &Global, arguments: &Listen) -> Result<u8, Failure>
     if global.json {
         output::print_json(&as_json(arguments, &compared));
     } else {
-        output::print(as_text(&compared));
+        output::print_words(as_text(&compared));
     }
     Ok(output::DONE)
 }

@@ -175,7 +175,14 @@ fn import(global: &Global, store: &Store, files: &[PathBuf]) -> Result<u8, Failu
 
 fn remove(global: &Global, store: &Store, names: &[String]) -> Result<u8, Failure> {
     // All must be there before any is gone.
-    let ids = names.iter().map(|name| find(store, name)).collect::<Result<Vec<u64>, Failure>>()?;
+    let found = names.iter().map(|name| find(store, name)).collect::<Result<Vec<u64>, Failure>>()?;
+    // One that is named twice is removed once.
+    let mut ids: Vec<u64> = Vec::with_capacity(found.len());
+    found.into_iter().for_each(|id| {
+        if !ids.contains(&id) {
+            ids.push(id)
+        }
+    });
     removed(global, store, &ids, false)
 }
 

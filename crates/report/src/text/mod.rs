@@ -2,6 +2,7 @@
 
 mod table;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use anstyle::Style as Ansi;
@@ -162,6 +163,27 @@ impl From<Text> for String {
     }
 }
 
+/// Text for a terminal of so many columns, with lines that are longer broken at spaces and indented as they begin. Lines of a file
+/// that are quoted, behind their number and a `|`, stay.
+pub fn broken(text: &str, width: Option<usize>) -> Cow<'_, str> {
+    let Some(width) = width else { return Cow::Borrowed(text) };
+    let is_quoted =
+        |line: &str| line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ').starts_with('|');
+    let broken = |line| {
+        if is_quoted(line) || display_width(line) <= width {
+            return Cow::Borrowed(line);
+        }
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let options = textwrap::Options::new(width)
+            .subsequent_indent(indent)
+            .break_words(false)
+            .word_separator(textwrap::WordSeparator::AsciiSpace)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation);
+        Cow::Owned(textwrap::fill(line, options))
+    };
+    Cow::Owned(text.split('\n').map(broken).collect::<Vec<_>>().join("\n"))
+}
+
 /// The text with U+FFFD in place of control characters.
 fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
@@ -186,6 +208,17 @@ mod tests {
         assert_eq!(indented, "  one two\n  three\n  four\n");
         let labelled = shown(Some(14), |text| text.labelled("label", BOLD, 2, long, PLAIN));
         assert_eq!(labelled, "label  one two\n  three four\n");
+    }
+
+    #[test]
+    fn long_lines_are_broken_and_quoted_ones_are_not() {
+        let text = "one two-three four\n  five six seven\n12 | a = 1 # and so on\n   |     ^\n";
+        let shown = "one\ntwo-three\nfour\n  five six\n  seven\n12 | a = 1 # and so on\n   |     ^\n";
+        assert_eq!(broken(text, Some(11)), shown);
+        assert_eq!(broken(text, None), text);
+        let red = "\u{1b}[31merror:\u{1b}[0m one two three";
+        assert_eq!(broken(red, Some(14)), "\u{1b}[31merror:\u{1b}[0m one two\nthree");
+        assert_eq!(broken("an-unbreakable-word", Some(5)), "an-unbreakable-word");
     }
 
     #[test]
