@@ -76,11 +76,11 @@ pub struct Choice {
     pub best: Judgement,
     /// Whether it does what the use asks for: the bound on what is concealed, no loss. Calls have no such bound.
     pub suffices: bool,
-    /// Whether the best was measured too briefly to be relied on: nothing that was measured longer comes near it.
+    /// True if the best was measured too briefly to rely on: nothing that was measured longer comes near it.
     pub is_best_brief: bool,
     /// The best over another kind of transport or, if only one could be measured, with other blocks or redundancy.
     pub runner_up: Option<Judgement>,
-    /// Whether the runner-up was measured too briefly to be relied on, however good it looks.
+    /// True if the runner-up was measured too briefly to rely on, however good it looks.
     pub is_runner_up_brief: bool,
 }
 

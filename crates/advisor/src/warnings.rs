@@ -12,7 +12,7 @@ use crate::words::{ms, percent, rate};
 /// A queue that grows by more than this under load is felt.
 const FELT: Duration = Duration::from_millis(20);
 
-/// The 99th percentile of so many round trips is not the slowest of them or the next.
+/// From this many round trips on, their 99th percentile is not the slowest of them or the next.
 const MANY: u64 = 200;
 
 /// Up to some 25 ms from mouth to ear an ensemble keeps its time (Rottondi, Chafe, Allocchio and Sarti, "An overview on

@@ -108,7 +108,7 @@ pub(crate) fn why(choice: &Choice, loaded: Option<&Judgement>, question: &Questi
     text
 }
 
-/// That something was not measured for long, without its full stop.
+/// Says for how long something was measured, without the full stop.
 fn brief(judgement: &Judgement) -> String {
     let measured = judgement.blocks.interval() * judgement.measured;
     format!("It was measured for {} only, which is too short to rely on", ms(measured))

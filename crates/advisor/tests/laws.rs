@@ -52,7 +52,7 @@ fn with_one_more_lost(trace: &Trace, which: prop::sample::Index) -> Trace {
     worse
 }
 
-/// Of 60 s a fifteenth is 4 s, which are 1500 blocks of 128 frames.
+/// A fifteenth of 60 s is 4 s, which are 1500 blocks of 128 frames.
 #[test]
 fn what_was_measured_briefly_is_told_of_the_best_and_of_the_runner_up() {
     for (udp, tcp, [is_best_brief, is_runner_up_brief]) in

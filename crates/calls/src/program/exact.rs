@@ -253,7 +253,7 @@ impl Recording {
         self.to_writer.is_none().then(|| self.outcome.clone().err()).flatten()
     }
 
-    /// Whether all could be written that was given to the writer, which has ended or is about to.
+    /// Joins the writer, which has ended or is about to, and returns its error.
     fn written(&mut self) -> Result<(), String> {
         match self.writer.take().map(JoinHandle::join) {
             Some(Ok(Err(error))) => Err(error.to_string()),

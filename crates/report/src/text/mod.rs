@@ -163,7 +163,7 @@ impl From<Text> for String {
     }
 }
 
-/// Text for a terminal of so many columns, with lines that are longer broken at spaces and indented as they begin. Lines of a file
+/// Text for a terminal of this width, with lines that are longer broken at spaces and indented as they begin. Lines of a file
 /// that are quoted, behind their number and a `|`, stay.
 pub fn broken(text: &str, width: Option<usize>) -> Cow<'_, str> {
     let Some(width) = width else { return Cow::Borrowed(text) };

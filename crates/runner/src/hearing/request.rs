@@ -200,7 +200,7 @@ pub(super) fn method_of(flow: &FlowMeta) -> Method {
     if plays_silence { Method::Silence } else { Method::Waveform }
 }
 
-/// What tells a file from all others, by whatever name it is reached; `None` if there is none.
+/// The device and the inode of a file, which are the same under all its names; `None` if there is no file.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|file| (file.dev(), file.ino()))
 }
