@@ -7,7 +7,6 @@ mod durations;
 mod endure;
 mod english;
 mod journal;
-mod kernel;
 mod programs;
 mod reruns;
 mod sbom;
@@ -48,8 +47,6 @@ enum Command {
     Attack(attack::Attack),
     /// Load agents, reflector, server and wire for two hours with faults, and fail if memory, descriptors or threads grow
     Endure(endure::Endure),
-    /// Build a Linux that runs in virtual time, as a host of `sim` and for the bench `matrix`, from Debian's source
-    Kernel,
     /// Repeat the tests in real time, and fail at any rerun
     Reruns(reruns::Reruns),
     /// List everything that the program is built of, as CycloneDX
@@ -73,7 +70,6 @@ fn main() -> ExitCode {
         Command::Soak(soak) => soak::run(&soak),
         Command::Attack(attack) => attack::run(&attack),
         Command::Endure(endure) => endure::run(&endure),
-        Command::Kernel => kernel::run(),
         Command::Reruns(reruns) => reruns::run(&reruns),
         Command::Sbom(sbom) => sbom::run(&sbom),
         Command::English(english) => english::run(&english),

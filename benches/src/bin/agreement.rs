@@ -85,7 +85,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
                 live,
                 wire,
                 tap: None,
-                kernel_init: None,
+                kernels: None,
                 fleet: None,
                 hear: &Hear::default(),
             };

@@ -77,7 +77,7 @@ fn one(
         fleet: None,
         hear: Hear::nothing(),
         tap: None,
-        kernel_init: None,
+        kernels: None,
     };
     let (counter, stop) = (Counter::default(), AtomicBool::new(false));
     let store = Store::connect(&url, files)?;

@@ -79,7 +79,7 @@ fn soak(options: &Options, directory: &Path, observer: &dyn Observer) -> Result<
         wire: None,
         hear: &Hear::default(),
         tap: None,
-        kernel_init: None,
+        kernels: None,
         fleet: None,
     };
     let store = Store::open(directory)?;

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod foreign;
+pub mod kernel;
 pub mod listen;
 pub mod manual;
 pub mod peer;
@@ -138,6 +139,11 @@ pub enum Command {
     ///
     /// Needs root, or a system that allows unprivileged user namespaces. Linux only.
     Wire(wire::Wire),
+
+    /// Build Linux kernels on which the hosts of a simulation run programs, and list them
+    ///
+    /// An experiment file names such a kernel: `[hosts.a] kernel = "linux-6.1"`. Linux only.
+    Kernel(kernel::Kernel),
 
     /// Serve the web page: draw, run, watch and compare experiments in a browser
     ///

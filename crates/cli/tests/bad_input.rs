@@ -77,6 +77,54 @@ fn hosts_with_a_kernel_need_one_and_the_simulator() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_kernel_is_found_by_its_name() {
+    let bench = Bench::new();
+    let folder = bench.path("data/trunkline/kernels");
+    let run = |arguments: &[&str], path: &str| {
+        let mut command = bench.command(arguments);
+        command.env("XDG_DATA_HOME", bench.path("data")).env("PATH", path);
+        support::Ran::from(command.output().expect("the program starts"))
+    };
+    let unnamed = run(&["kernel", "build", "../linux"], "/usr/bin");
+    assert_eq!(unnamed.code, Some(2), "{unnamed:#?}");
+    assert!(
+        unnamed.err.contains("`../linux` cannot be the name of a kernel; expected letters"),
+        "{unnamed:#?}"
+    );
+    let without_tools = run(&["kernel", "build"], "/nowhere");
+    assert_eq!(without_tools.code, Some(1), "{without_tools:#?}");
+    for words in
+        ["`make`", "`flex`", "install them with `sudo apt-get install linux-source-6.1 build-essential"]
+    {
+        assert!(without_tools.err.contains(words), "wants `{words}`: {without_tools:#?}");
+    }
+    assert!(!folder.exists(), "nothing is written");
+    let none = run(&["kernel", "list"], "/nowhere").ok();
+    assert!(none.out.is_empty() && none.err.contains("`trunkline kernel build` builds one"), "{none:#?}");
+
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::os::unix::fs::symlink("/bin/true", folder.join("mine")).expect("a link");
+    let listed = run(&["kernel", "list"], "/nowhere").ok();
+    assert!(listed.out.contains("mine") && listed.out.contains("data/trunkline/kernels/mine"), "{listed:#?}");
+    for (name, says) in [
+        ("mine", "data/trunkline/kernels/mine` has ended before it connected to the simulation's clock"),
+        (
+            "other",
+            "no kernel at `other` (No such file or directory (os error 2)); `trunkline kernel build` has built `mine`",
+        ),
+        ("./mine", "no kernel at `./mine`"),
+    ] {
+        let host = format!("a = {{}}\nc = {{ kernel = \"{name}\" }}");
+        let link = "[link.other]\nbetween = [\"b\", \"c\"]\nrate = \"2 Mbit/s\"\n[flow.voice]";
+        bench.write("kernel.toml", GOOD.replace("a = {}", &host).replace("[flow.voice]", link));
+        let ran = run(&["run", "kernel.toml"], "/nowhere");
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.err.contains(says), "wants `{says}`: {ran:#?}");
+    }
+}
+
+#[test]
 fn the_good_file_is_good() {
     let bench = Bench::new();
     bench.write("good.toml", GOOD);

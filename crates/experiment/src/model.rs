@@ -102,7 +102,7 @@ pub struct Host {
 /// A host that is a Linux kernel in virtual time: User-Mode Linux.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// The kernel's file, as written: relative to the experiment file.
+    /// The kernel, as written: a path relative to the experiment file, or the name of one that was built.
     pub file: String,
     /// The program that runs on it, a line for the shell.
     pub run: Option<String>,

@@ -1,7 +1,7 @@
 //! A kernel that runs: its clock, its interfaces, and the messages that follow from them.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,6 +18,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use tempfile::TempDir;
 
 use crate::KernelError;
+use crate::console;
 use crate::device::{Answer, Device};
 use crate::init::{self, VARIABLE};
 use crate::time_travel::{self, Message, Operation};
@@ -25,7 +26,7 @@ use crate::vhost::{self, Header, Request};
 
 /// The time of day at which every kernel starts: the first second of 2026. What programs do must not depend on today.
 const TIME_OF_DAY: u64 = 1_767_225_600_000_000_000;
-/// The variable with the seed of a kernel's random numbers; `cargo xtask kernel` builds one that asks for it.
+/// The variable with the seed of a kernel's random numbers; the kernels of [`build`](mod@crate::build) ask for it.
 const SEED: &str = "UML_RANDOM_SEED";
 /// Milliseconds to wait for a message before a look at whether the kernel still runs.
 const POLL_INTERVAL_MS: u8 = 200;
@@ -33,10 +34,6 @@ const POLL_INTERVAL_MS: u8 = 200;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time in which a kernel may compute without a message: virtual time stands still meanwhile.
 const COMPUTE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Lines of the console that an error quotes.
-const QUOTED: usize = 12;
-/// The end of a console in which those lines are looked for, in bytes.
-const QUOTED_BYTES: u64 = 64 << 10;
 /// The end of a console that is kept, in bytes.
 const MAX_CONSOLE: u64 = 16 << 20;
 
@@ -173,11 +170,7 @@ impl Guest {
 
     /// The text of its console; of a long one the last 16 MiB, after a line with the number of bytes left out.
     pub fn console(&self) -> String {
-        self.end_of_console(MAX_CONSOLE)
-    }
-
-    fn end_of_console(&self, max: u64) -> String {
-        File::open(self.folder.path().join("console")).and_then(|file| end_of(file, max)).unwrap_or_default()
+        console::end(&self.folder.path().join("console"), MAX_CONSOLE)
     }
 
     /// Lets it run at `now`, until it waits again; up to `until` it need not ask. Both are nanoseconds since the kernel's
@@ -370,10 +363,8 @@ impl Guest {
     }
 
     fn ended(&mut self) -> KernelError {
-        let console = self.end_of_console(QUOTED_BYTES);
-        let lines: Vec<&str> = console.lines().filter(|line| !line.is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(QUOTED)..].join("\n");
-        KernelError::Ended { host: self.name.clone(), console: last }
+        let console = console::last_lines(&self.folder.path().join("console"));
+        KernelError::Ended { host: self.name.clone(), console }
     }
 
     fn device(&self, error: crate::device::DeviceError) -> KernelError {
@@ -384,22 +375,6 @@ impl Guest {
         let host = self.name.clone();
         move |error| KernelError::System { host, what, error }
     }
-}
-
-/// The text of a file, without carriage returns; if it is longer than `max` bytes, its end, after a line with the
-/// number of bytes left out.
-fn end_of(mut file: File, max: u64) -> io::Result<String> {
-    let before = file.metadata()?.len().saturating_sub(max);
-    let mut bytes = match before {
-        0 => Vec::new(),
-        _ => format!("[{before} bytes before this are left out]\n").into_bytes(),
-    };
-    file.seek(SeekFrom::Start(before))?;
-    file.take(max).read_to_end(&mut bytes)?;
-    let mut text = String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    text.retain(|c| c != '\r');
-    Ok(text)
 }
 
 /// Receives bytes, and the file that may come with them.
@@ -420,23 +395,5 @@ impl Drop for Guest {
         // Errors mean that it has gone.
         let _ = killpg(Pid::from_raw(self.process.id() as i32), Signal::SIGKILL);
         let _ = self.process.wait();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_long_console_the_end_is_kept() {
-        let end = |text: &str, max| {
-            let mut file = tempfile::tempfile().expect("a file");
-            file.write_all(text.as_bytes()).expect("room for it");
-            end_of(file, max).expect("it can be read")
-        };
-        assert_eq!(end("one\r\ntwo\r\n", 10), "one\ntwo\n");
-        assert_eq!(end("one\r\ntwo\r\n", 9), "[1 bytes before this are left out]\nne\ntwo\n");
-        // The first byte that is kept is the second of a letter.
-        assert_eq!(end("é!", 2), "[1 bytes before this are left out]\n\u{fffd}!");
     }
 }

@@ -19,6 +19,7 @@ use trunkline_wire::relay::header::{self, Header};
 use crate::KernelError;
 use crate::guest::{Boot, Guest};
 use crate::init::{Interface, READY, Setup};
+use crate::named::KernelMeans;
 
 /// When the simulation begins, in the time of the kernels: all have started by then.
 const START: u64 = 5_000_000_000;
@@ -87,8 +88,7 @@ struct Running {
 }
 
 impl Kernels {
-    /// Starts the kernels of a scenario; `None` without any. Their files are relative to `folder`, and `init` is a program
-    /// that calls [`init::run`](crate::init::run).
+    /// Starts the kernels of a scenario; `None` without any. Their files are relative to `folder`.
     ///
     /// # Errors
     /// If one does not start.
@@ -96,7 +96,7 @@ impl Kernels {
         scenario: &Scenario,
         seed: Seed,
         folder: &Path,
-        init: &Path,
+        means: &KernelMeans,
     ) -> Result<Option<Kernels>, KernelError> {
         if scenario.hosts.iter().all(|host| host.kernel.is_none()) {
             return Ok(None);
@@ -104,7 +104,7 @@ impl Kernels {
         let plan = Plan::new(scenario).map_err(|error| KernelError::Plan(error.to_string()))?;
         let start = |(host, of): (usize, &trunkline_experiment::Host)| {
             let kernel = of.kernel.as_ref()?;
-            let file = folder.join(&kernel.file);
+            let file = means.locate(&kernel.file, folder);
             let setup = setup(&plan, host, kernel.run.clone(), folder);
             let seed = seed.stream(&format!("hosts.{}/kernel", of.name)).bits();
             Some((host, of.name.clone(), file, setup, seed))
@@ -113,7 +113,7 @@ impl Kernels {
         let starts: Vec<_> = scenario.hosts.iter().enumerate().filter_map(start).collect();
         let started: Vec<Result<Running, KernelError>> = thread::scope(|scope| {
             let start = |(host, name, file, setup, seed): &(usize, String, PathBuf, Setup, u64)| {
-                let boot = Boot { name, kernel: file, init, setup, seed: *seed, memory: MEMORY };
+                let boot = Boot { name, kernel: file, init: &means.init, setup, seed: *seed, memory: MEMORY };
                 start_guest(&boot).map(|guest| Running { host: *host, guest })
             };
             let threads: Vec<_> = starts.iter().map(|each| scope.spawn(move || start(each))).collect();

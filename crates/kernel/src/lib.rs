@@ -4,10 +4,13 @@
 //! A kernel runs only while nothing else does, so that results do not depend on this machine.
 #![cfg(target_os = "linux")]
 
+pub mod build;
+mod console;
 pub mod device;
 pub mod guest;
 pub mod hosts;
 pub mod init;
+pub mod named;
 mod queue;
 pub mod time_travel;
 pub mod vhost;
@@ -15,6 +18,7 @@ pub mod vhost;
 use std::io;
 
 pub use hosts::Kernels;
+pub use named::KernelMeans;
 
 /// Why a kernel cannot be a host.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +52,7 @@ pub enum KernelError {
     /// It does not connect to the simulation's clock.
     #[error(
         "host `{host}`: the kernel does not connect to the simulation's clock; build it with \
-         CONFIG_UML_TIME_TRAVEL_SUPPORT, as `cargo xtask kernel` does"
+         CONFIG_UML_TIME_TRAVEL_SUPPORT, as `trunkline kernel build` does"
     )]
     NoTimeTravel {
         /// The host.
@@ -66,7 +70,7 @@ pub enum KernelError {
     /// It ends at once.
     #[error(
         "host `{host}`: `{kernel}` has ended before it connected to the simulation's clock; it is not a User-Mode Linux with \
-         CONFIG_UML_TIME_TRAVEL_SUPPORT, as `cargo xtask kernel` builds it"
+         CONFIG_UML_TIME_TRAVEL_SUPPORT, as `trunkline kernel build` builds it"
     )]
     NoKernel {
         /// The host.

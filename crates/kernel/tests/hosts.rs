@@ -1,5 +1,5 @@
 //! Two kernels behind a line that they share with a simulated call: they transfer over it, the call waits behind what they
-//! send, and two runs are equal. Needs a kernel (`cargo xtask kernel`); without one, nothing is tested.
+//! send, and two runs are equal. Needs a kernel (`trunkline kernel build`); without one, nothing is tested.
 //!
 //! This program is also the first process of the kernels, which is why it has no harness.
 
@@ -17,7 +17,7 @@ mod linux {
 
     use trunkline_core::{Duration, FlowId, Seed, Time};
     use trunkline_experiment::{Experiment, Progress, Supervisor};
-    use trunkline_kernel::{Kernels, init};
+    use trunkline_kernel::{KernelMeans, Kernels, init};
     use trunkline_metrics::{Console, FlowMeta, Meter, Observation, Recorder};
     use trunkline_testkit::skips::Missing;
 
@@ -32,10 +32,11 @@ mod linux {
             init::run().unwrap_or_else(|error| panic!("{error}"));
             return;
         }
-        let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/kernel/linux");
+        let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+        let built = home.join(".local/share/trunkline/kernels/linux-6.1");
         let kernel = std::env::var_os("TRUNKLINE_KERNEL").map_or(built, PathBuf::from);
         if !kernel.is_file() {
-            let why = format!("{} is not there; `cargo xtask kernel` builds it", kernel.display());
+            let why = format!("{} is not there; `trunkline kernel build` builds it", kernel.display());
             return trunkline_testkit::skips::skip_without(Missing::UserModeLinux, &why);
         }
         let folder =
@@ -96,8 +97,9 @@ mod linux {
         let experiment =
             Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
         let scenario = &experiment.points[0].scenario;
-        let program = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
-        let mut kernels = Kernels::start(scenario, Seed::new(7, 0), folder, &program)
+        let init = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
+        let means = KernelMeans { init, folder: None };
+        let mut kernels = Kernels::start(scenario, Seed::new(7, 0), folder, &means)
             .unwrap_or_else(|error| panic!("{error}"))
             .unwrap_or_else(|| panic!("the file has kernels"));
         let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();

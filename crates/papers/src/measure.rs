@@ -79,7 +79,7 @@ pub(crate) fn all(
             live,
             wire,
             tap: None,
-            kernel_init: None,
+            kernels: None,
             fleet: None,
             hear: &hear,
         }

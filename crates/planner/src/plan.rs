@@ -226,7 +226,7 @@ impl<'m> Means<'m> {
             wire,
             hear: Hear::nothing(),
             tap,
-            kernel_init: None,
+            kernels: None,
             fleet,
         }
     }

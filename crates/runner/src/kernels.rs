@@ -58,9 +58,9 @@ pub(crate) fn run(
     recorder: &mut (dyn Recorder + Send),
     supervisor: &mut (dyn Supervisor + Send),
 ) -> Driven {
-    match request.kernel_init {
-        Some(init) if point.scenario.hosts.iter().any(|host| host.kernel.is_some()) => {
-            with_kernels((request, init), point, seed, recorder, supervisor)
+    match request.kernels {
+        Some(means) if point.scenario.hosts.iter().any(|host| host.kernel.is_some()) => {
+            with_kernels((request, means), point, seed, recorder, supervisor)
         }
         _ => Ok((trunkline_simulator::run(&point.scenario, seed, recorder, supervisor)?, None)),
     }
@@ -74,7 +74,8 @@ mod linux {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
-    use trunkline_kernel::{KernelError, Kernels};
+    use trunkline_kernel::named::list;
+    use trunkline_kernel::{KernelError, KernelMeans, Kernels};
     use trunkline_metrics::DriverOutcome;
     use trunkline_simulator::{GuestFailure, Guests};
 
@@ -82,29 +83,38 @@ mod linux {
 
     /// Why a kernel cannot be started.
     pub(crate) fn refusal(request: &Request<'_>, file: &str) -> Option<String> {
-        let Some(init) = request.kernel_init else {
+        let Some(means) = request.kernels else {
             return Some("only `trunkline run` starts hosts with a `kernel`".to_owned());
         };
         // It is a parameter of the kernel, and those are separated by spaces.
-        if init.display().to_string().contains(char::is_whitespace) {
-            let program = init.display();
+        if means.init.display().to_string().contains(char::is_whitespace) {
+            let program = means.init.display();
             return Some(format!(
                 "a kernel cannot start `{program}`, whose path has a space; move the program"
             ));
         }
-        let path = folder(request.file).join(file);
-        let built = "`cargo xtask kernel` builds one";
+        let path = means.locate(file, folder(request.file));
         match path.metadata() {
-            Err(error) => Some(format!("no kernel at `{}` ({error}); {built}", path.display())),
+            Err(error) => Some(format!("no kernel at `{}` ({error}); {}", path.display(), built(means))),
             Ok(about) if !about.is_file() || about.permissions().mode() & 0o111 == 0 => {
-                Some(format!("`{}` is not an executable file; {built}", path.display()))
+                Some(format!("`{}` is not an executable file; {}", path.display(), built(means)))
             }
             Ok(_) => None,
         }
     }
 
+    /// The kernels that can be named, for an error.
+    fn built(means: &KernelMeans) -> String {
+        let list = means.folder.as_deref().map(list).and_then(Result::ok).unwrap_or_default();
+        let names: Vec<String> = list.iter().map(|built| format!("`{}`", built.name)).collect();
+        match names.is_empty() {
+            true => "`trunkline kernel build` builds one".to_owned(),
+            false => format!("`trunkline kernel build` has built {}", names.join(", ")),
+        }
+    }
+
     pub(crate) fn with_kernels(
-        (request, init): (Request<'_>, &Path),
+        (request, means): (Request<'_>, &KernelMeans),
         point: &Point,
         seed: Seed,
         recorder: &mut (dyn Recorder + Send),
@@ -113,7 +123,7 @@ mod linux {
         let file =
             std::path::absolute(request.file).map_err(|error| RunnerError::Kernel(error.to_string()))?;
         let scenario = point.scenario.singles();
-        let mut kernels = Kernels::start(&scenario, seed, folder(&file), init).map_err(failure)?;
+        let mut kernels = Kernels::start(&scenario, seed, folder(&file), means).map_err(failure)?;
         let guests = kernels.as_mut().map(|kernels| kernels as &mut dyn Guests);
         let (outcome, failed) =
             trunkline_simulator::run_with(&point.scenario, seed, guests, recorder, supervisor)?;
@@ -141,7 +151,7 @@ fn refusal(_: &Request<'_>, _: &str) -> Option<String> {
 
 #[cfg(not(target_os = "linux"))]
 fn with_kernels(
-    _: (Request<'_>, &std::path::Path),
+    _: (Request<'_>, &crate::means::KernelMeans),
     point: &Point,
     seed: Seed,
     recorder: &mut (dyn Recorder + Send),

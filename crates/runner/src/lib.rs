@@ -29,7 +29,7 @@ pub use error::{HearError, RunnerError};
 pub use files::{DirectoryFiles, LoadError, load, load_from, stored};
 pub use growing::GrowingRun;
 pub use hearing::{ChannelSound, Hear, Heard, Sound, channel_sound};
-pub use means::WireMeans;
+pub use means::{KernelMeans, WireMeans};
 pub use parallel::in_parallel;
 pub use predict::predict;
 pub use request::{Observer, Plan, Request};

@@ -1,7 +1,9 @@
-//! The right to make wires, gained before a run.
+//! Means of the machine for a run: the right to make wires, and kernels.
 
 use std::path::PathBuf;
 
+#[cfg(target_os = "linux")]
+pub use trunkline_kernel::KernelMeans;
 use trunkline_wire::WireError;
 #[cfg(target_os = "linux")]
 use trunkline_wire::ground::{Access, InitProgram};
@@ -41,3 +43,8 @@ impl WireMeans {
         Err(WireError::Forbidden("the wire needs Linux network namespaces".to_owned()))
     }
 }
+
+/// The means to start kernels: there are none.
+#[cfg(not(target_os = "linux"))]
+#[derive(Clone, Debug)]
+pub enum KernelMeans {}

@@ -40,7 +40,7 @@ pub fn predict(
         wire: None,
         hear: &hear,
         tap: None,
-        kernel_init: None,
+        kernels: None,
         fleet: None,
     };
     precheck(&request)?;

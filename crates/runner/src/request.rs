@@ -10,7 +10,7 @@ use trunkline_metrics::RepetitionSummary;
 use trunkline_store::{Backend, RunInfo};
 
 use crate::hearing::{Hear, Heard};
-use crate::means::WireMeans;
+use crate::means::{KernelMeans, WireMeans};
 use crate::tap::Tap;
 
 /// What is to be run.
@@ -32,9 +32,8 @@ pub struct Request<'r> {
     pub hear: &'r Hear,
     /// Who listens to what is measured, while it is.
     pub tap: Option<&'r dyn Tap>,
-    /// The program that is the first process of hosts that are kernels, see [`trunkline_kernel::init`]. Without it, such hosts
-    /// are refused.
-    pub kernel_init: Option<&'r Path>,
+    /// The means to start hosts that are kernels. Without them, such hosts are refused.
+    pub kernels: Option<&'r KernelMeans>,
     /// The agents on the hosts, if `live` is to measure between them and not within this machine.
     pub fleet: Option<&'r Fleet>,
 }

@@ -7,7 +7,7 @@ use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Files, FilesError, Progress, Supervisor};
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::Fate;
-use trunkline_runner::{GrowingRun, Hear, Observer, Plan, Request, channel_sound};
+use trunkline_runner::{GrowingRun, Hear, KernelMeans, Observer, Plan, Request, channel_sound};
 use trunkline_store::{Backend, Imported, Status, Store, StoredRun, read_trace};
 
 struct Silent;
@@ -40,7 +40,7 @@ fn request<'r>(experiment: &'r Experiment, file: &'r Path, live: &'r LiveOptions
         wire: None,
         hear: Hear::nothing(),
         tap: None,
-        kernel_init: None,
+        kernels: None,
         fleet: None,
     }
 }
@@ -74,12 +74,14 @@ fn a_kernel_that_does_not_start_is_bad_input_or_the_environments_fault() {
         let live = LiveOptions::new(FarEnd::Thread);
         let init = Path::new("/bin/true");
         let file = Path::new("test.toml");
-        let request = Request { kernel_init: Some(init), ..request(&experiment, file, &live) };
+        let means = KernelMeans { init: init.to_path_buf(), folder: None };
+        let request = Request { kernels: Some(&means), ..request(&experiment, file, &live) };
         let point = &experiment.points[0];
         let failed = trunkline_runner::drive(request, point, Seed::new(1, 0), &mut (), &mut Onward);
         let failed = failed.expect_err("it is not a kernel");
         assert_eq!(failed.is_bad_input(), is_bad_input, "{failed}");
-        let spaced = Request { kernel_init: Some(Path::new("/a b/trunkline")), ..request };
+        let spaced = KernelMeans { init: "/a b/trunkline".into(), ..means.clone() };
+        let spaced = Request { kernels: Some(&spaced), ..request };
         let refused = trunkline_runner::precheck(&spaced).expect_err("a parameter has no space").to_string();
         assert!(refused.contains("6:16: a kernel cannot start `/a b/trunkline`"), "{refused}");
     }

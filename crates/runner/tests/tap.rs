@@ -117,7 +117,7 @@ fn each_repetition_is_heard_by_itself() {
         wire: None,
         hear: Hear::nothing(),
         tap: Some(&listener),
-        kernel_init: None,
+        kernels: None,
         fleet: None,
     };
     let outcome = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false)).unwrap();

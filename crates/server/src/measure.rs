@@ -144,7 +144,7 @@ impl Wanted {
             live,
             wire: app.wire.as_ref().ok().filter(|_| self.backend == Backend::Wire),
             hear: &self.hear,
-            kernel_init: None,
+            kernels: None,
             tap: tap.map(|tap| tap as &dyn trunkline_runner::Tap),
             fleet,
         }

@@ -22,7 +22,7 @@ pub enum Missing {
     Tun,
     /// Network, mount and time namespaces of the test's own.
     Namespaces,
-    /// A User-Mode Linux that `cargo xtask kernel` has built.
+    /// A User-Mode Linux that `trunkline kernel build` has built.
     UserModeLinux,
     /// IPv6, on the loopback interface or on another one.
     Ipv6,

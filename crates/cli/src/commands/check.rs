@@ -130,7 +130,7 @@ fn judge(
     let on = arguments.on.unwrap_or(On::Sim);
     let live = LiveOptions::new(far_end()?);
     let named = super::named(&arguments.file).to_string();
-    let program = std::env::current_exe().ok();
+    let kernels = super::kernel_means();
     let request = Request {
         experiment,
         file: Path::new(&named),
@@ -140,7 +140,7 @@ fn judge(
         wire: None,
         hear: Hear::nothing(),
         tap: None,
-        kernel_init: program.as_deref(),
+        kernels: kernels.as_ref(),
         fleet: None,
     };
     match trunkline_runner::precheck(&request) {

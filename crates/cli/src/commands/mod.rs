@@ -3,6 +3,8 @@
 mod agent;
 mod browser;
 mod check;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod listen;
 mod paper;
 mod peer;
@@ -26,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use trunkline_experiment::{Experiment, Setting};
-use trunkline_runner::DirectoryFiles;
+use trunkline_runner::{DirectoryFiles, KernelMeans};
 use trunkline_store::{Store, StoreError, StoredRun};
 
 use crate::args::{Cli, Command, Global, manual};
@@ -52,6 +54,10 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Wire(arguments) => wire::wire(&cli.global, arguments),
         #[cfg(not(target_os = "linux"))]
         Command::Wire(_) => Err(Failure::environment("the wire needs Linux network namespaces")),
+        #[cfg(target_os = "linux")]
+        Command::Kernel(arguments) => kernel::kernel(&cli.global, arguments),
+        #[cfg(not(target_os = "linux"))]
+        Command::Kernel(_) => Err(Failure::environment("kernels as hosts need Linux")),
         Command::Serve(arguments) => serve::serve(&cli.global, arguments),
         Command::Agent(arguments) => agent::agent(&cli.global, arguments),
         Command::Peer(arguments) => peer::peer(&cli.global, arguments),
@@ -112,6 +118,24 @@ fn data_directory() -> Result<PathBuf, Failure> {
     data.map(|data| data.join("trunkline")).ok_or_else(|| {
         Failure::input("neither XDG_DATA_HOME nor HOME is set: choose a store with `--store DIR`")
     })
+}
+
+/// The folder of kernels that experiment files can name.
+#[cfg(target_os = "linux")]
+fn kernels_folder() -> Result<PathBuf, Failure> {
+    Ok(data_directory()?.join("kernels"))
+}
+
+/// The means to start hosts that are kernels.
+#[cfg(target_os = "linux")]
+fn kernel_means() -> Option<KernelMeans> {
+    Some(KernelMeans { init: std::env::current_exe().ok()?, folder: kernels_folder().ok() })
+}
+
+/// The means to start hosts that are kernels: there are none.
+#[cfg(not(target_os = "linux"))]
+fn kernel_means() -> Option<KernelMeans> {
+    None
 }
 
 /// Reads the experiment file that was named, `-` for standard input.

@@ -10,7 +10,7 @@ use trunkline_core::Duration;
 use trunkline_experiment::Experiment;
 use trunkline_live::{FarEnd, LiveOptions, Spin};
 use trunkline_report::output::{Report, ReportHeard};
-use trunkline_runner::{DirectoryFiles, Hear, Heard, Outcome, Request, RunnerError, WireMeans};
+use trunkline_runner::{DirectoryFiles, Hear, Heard, KernelMeans, Outcome, Request, RunnerError, WireMeans};
 use trunkline_store::{Backend, Status, Store, StoredRun};
 
 use super::{open_store, own_program, write_report};
@@ -51,9 +51,8 @@ fn begin(global: &Global, arguments: &args::Run, file: &Path, (live, hear): (&Li
     let named = super::named(file).to_string();
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
     let fleet = fleet(&experiment, backend)?;
-    let program = std::env::current_exe().ok();
-    let means =
-        Means { live, wire: wire.as_ref(), kernel_init: program.as_deref(), fleet: fleet.as_ref(), hear };
+    let kernels = super::kernel_means();
+    let means = Means { live, wire: wire.as_ref(), kernels: kernels.as_ref(), fleet: fleet.as_ref(), hear };
     let request = request(&experiment, &file, backend, arguments, means);
     // Messages name the file as the user did.
     let as_named = Request { file: Path::new(&named), ..request };
@@ -91,9 +90,8 @@ fn resume(
     let wire = wire_means(stored.info.backend)?;
     hear.check(&experiment, file).map_err(Failure::input)?;
     let fleet = fleet(&experiment, stored.info.backend)?;
-    let program = std::env::current_exe().ok();
-    let means =
-        Means { live, wire: wire.as_ref(), kernel_init: program.as_deref(), fleet: fleet.as_ref(), hear };
+    let kernels = super::kernel_means();
+    let means = Means { live, wire: wire.as_ref(), kernels: kernels.as_ref(), fleet: fleet.as_ref(), hear };
     let request = request(&experiment, file, stored.info.backend, arguments, means);
     let outcome = watched(|display, stop| trunkline_runner::resume(&store, id, request, display, stop))?;
     Ok((store, outcome))
@@ -128,7 +126,7 @@ fn warn_of_partial(why: &str, id: u64) {
 struct Means<'m> {
     live: &'m LiveOptions,
     wire: Option<&'m WireMeans>,
-    kernel_init: Option<&'m Path>,
+    kernels: Option<&'m KernelMeans>,
     fleet: Option<&'m Fleet>,
     hear: &'m Hear,
 }
@@ -138,7 +136,7 @@ fn request<'r>(
     file: &'r Path,
     backend: Backend,
     arguments: &args::Run,
-    Means { live, wire, kernel_init, fleet, hear }: Means<'r>,
+    Means { live, wire, kernels, fleet, hear }: Means<'r>,
 ) -> Request<'r> {
     Request {
         experiment,
@@ -149,7 +147,7 @@ fn request<'r>(
         wire,
         hear,
         tap: None,
-        kernel_init,
+        kernels,
         fleet,
     }
 }
@@ -230,13 +228,18 @@ pub(super) fn live_options(arguments: &args::Live) -> Result<LiveOptions, Failur
 /// The first Ctrl-C (or SIGTERM) ends the run in order; a second one ends the program at once: what was recorded until
 /// a second ago is safe even then.
 pub(super) fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+    stop_with_note("stopping: the results so far are kept; press Ctrl-C again to exit at once")
+}
+
+/// The same, with what is printed at the first Ctrl-C.
+pub(super) fn stop_with_note(note: &'static str) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stop);
     ctrlc::set_handler(move || {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(output::INTERRUPTED));
         }
-        output::note("stopping: the results so far are kept; press Ctrl-C again to exit at once");
+        output::note(note);
     })
     .map_err(|e| Failure::environment(format_args!("cannot catch Ctrl-C: {e}")))?;
     Ok(stop)

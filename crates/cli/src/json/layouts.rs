@@ -65,6 +65,7 @@ layouts! {
     WireCountersOutput = "wire-counters", 1, ["wire top"];
     WireUpOutput = "wire-up", 1, ["wire up"];
     WiresRemovedOutput = "wires-removed", 1, ["wire down --stale"];
+    KernelsOutput = "kernels", 1, ["kernel build", "kernel list"];
     ServerOutput = "server", 1, ["serve"];
     LoginLinkOutput = "login-link", 1, ["serve token"];
     TokenOutput = "token", 1, ["serve token --name NAME"];

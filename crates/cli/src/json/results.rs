@@ -425,6 +425,27 @@ pub struct AgentsOutput {
     pub controllers: Vec<Peer>,
 }
 
+/// Kernels that experiment files can name.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct KernelsOutput {
+    /// The kernels, by name; of `kernel build` the one that was built.
+    pub kernels: Vec<BuiltKernel>,
+}
+
+/// A kernel that was built.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BuiltKernel {
+    /// Its name in experiment files.
+    pub name: String,
+    /// Its file.
+    pub path: String,
+    /// The time of its build.
+    #[schema(value_type = String, format = DateTime)]
+    pub built: jiff::Timestamp,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
 /// Hosts that this one has paired with for sessions.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PeersOutput {

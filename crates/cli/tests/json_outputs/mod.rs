@@ -17,6 +17,7 @@ const OF_FILES: &[&str] = &[
     "error",
     "export",
     "import",
+    "kernels",
     "listen",
     "plan",
     "removed",
@@ -92,6 +93,7 @@ const WAV: hound::WavSpec = hound::WavSpec {
 fn command(bench: &Bench, arguments: &[&str]) -> Command {
     let mut command = bench.command(arguments);
     command.env("XDG_CONFIG_HOME", bench.path("config")).env("XDG_STATE_HOME", bench.path("state"));
+    command.env("XDG_DATA_HOME", bench.path("data"));
     command
 }
 
@@ -200,6 +202,7 @@ fn results_of_files_and_runs_are_described() {
         &["runs", "import", "first.tar"],
         &["runs", "prune", "--latest", "1", "--dry-run"],
         &["runs", "remove", "2"],
+        &["kernel", "list"],
         &["papers"],
         &["paper", "hawley1989", "table02"],
         &["paper", "lamont1998", "--calibrate"],

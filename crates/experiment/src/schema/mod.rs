@@ -383,8 +383,8 @@ impl Schema {
             KERNEL,
             Shape::Plain(Kind::Text),
             Preset::Absent,
-            "For `sim` on Linux: the host is this Linux kernel in virtual time, a User-Mode Linux built by `cargo xtask \
-             kernel`; the path is relative to this file. Its packets cross the file's links. Flows start and end at other \
+            "For `sim` on Linux: the host is this Linux kernel in virtual time, a User-Mode Linux. The value is the \
+             name of a kernel that `trunkline kernel build` has built, or a path relative to this file. Its packets cross the file's links. Flows start and end at other \
              hosts. `wire` and `live` refuse the key.",
         ));
         host.push(Key::new(

@@ -106,7 +106,7 @@ fn run_or_resume(
         wire: None,
         hear: Hear::nothing(),
         tap: None,
-        kernel_init: None,
+        kernels: None,
         fleet: fleet.as_ref(),
     };
     trunkline_runner::precheck(&request)?;
