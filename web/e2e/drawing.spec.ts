@@ -157,4 +157,36 @@ test('on a phone nothing covers a host, and what is selected stays legible above
   };
   await expect.poll(isInside).toBe(true);
   await picture(page, 'phone-selected');
+  // Turned, little of the height is left: what adds to the drawing is there all the same, until something is selected.
+  await page.getByRole('button', { name: 'Close the properties' }).click();
+  await page.setViewportSize({ width: 844, height: 390 });
+  const add = page.getByRole('group', { name: 'Add to the drawing' }).getByRole('button', { name: 'Host' });
+  await add.click({ trial: true });
+  await picture(page, 'phone-turned');
+  await host('server-3').click();
+  await expect(add).toBeHidden();
+});
+
+test('the view stays where it is while a host is dragged', async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await draft(page, experiment('dragged'));
+  await page.goto(at('/edit'));
+  const host = page.locator('.svelte-flow__node', { hasText: 'berlin' });
+  await expect(page.locator('.bar .took')).toBeVisible();
+  const view = () => page.locator('.svelte-flow__viewport').evaluate((part: HTMLElement) => part.style.transform);
+  const from = await host.boundingBox();
+  if (!from) throw new Error('no host');
+  const [x, y] = [from.x + from.width / 2, from.y + from.height / 2];
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  const before = await view();
+  for (const step of [5, 10, 15, 20, 25, 30]) {
+    await page.mouse.move(x, y + step);
+    await page.waitForTimeout(60);
+  }
+  expect(await view()).toBe(before);
+  const moved = await host.boundingBox();
+  expect(Math.abs((moved?.y ?? 0) - from.y - 30)).toBeLessThan(6);
+  await page.mouse.up();
+  await expect(page.getByRole('button', { name: 'Close the properties' })).toBeVisible();
 });

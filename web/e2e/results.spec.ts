@@ -99,18 +99,54 @@ test('beside the latency stand throughput, queues and retransmissions, in the co
   // The bulk transfer has one colour everywhere.
   const colour = (title: string) => chart(title).getByRole('button', { name: 'bulk', exact: true }).locator('.key').evaluate((mark) => getComputedStyle(mark).color);
   expect(await colour('Throughput')).toBe(await colour('Retransmissions'));
+  const latency = page.locator('.scatter').getByRole('button', { name: 'bulk', exact: true }).locator('i');
+  expect(await latency.evaluate((mark) => getComputedStyle(mark).backgroundColor)).toBe(await colour('Throughput'));
   const drawn = () => chart('Queues').locator('canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
-  const whole = await drawn();
+  let whole = '';
+  const isSettled = async () => {
+    const before = whole;
+    whole = await drawn();
+    return whole === before;
+  };
+  await expect(page.locator('[aria-busy=false][data-version]')).toBeVisible();
+  await expect.poll(isSettled, { intervals: [300] }).toBe(true);
   await page.getByRole('group', { name: /^Latency of/ }).press('+');
   await expect.poll(async () => (await drawn()) !== whole).toBe(true);
   await picture(page, 'over-time');
+  // One key shows all of it again, in either.
+  await page.getByRole('group', { name: /^Latency of/ }).press('0');
+  await expect.poll(async () => (await drawn()) === whole).toBe(true);
 });
 
 test('what was sent and what is heard play in step, one key switches, and missing pieces are marked', async ({ page, request }) => {
-  const text = REFLECTED.replace('delay =', 'loss = "5 %"\njitter = { kind = "exponential", mean = "20 ms" }\ndelay =').replace('seconds: 2', 'seconds: 4');
+  const text = REFLECTED.replace('delay =', 'loss = "5 %"\njitter = { kind = "exponential", mean = "20 ms" }\ndelay =');
   const id = await run(request, text);
+  // What the browser is told to let through, in the order in which the two are made: what was sent, what is heard.
+  await page.addInitScript(() => {
+    const told: string[] = [];
+    const gains: AudioParam[] = [];
+    const set = AudioParam.prototype.setTargetAtTime;
+    AudioParam.prototype.setTargetAtTime = function (value, at, constant) {
+      if (!gains.includes(this)) gains.push(this);
+      told.push(`${gains.indexOf(this)}:${value}`);
+      return set.call(this, value, at, constant);
+    };
+    Object.assign(window, { told });
+  });
   await page.goto(at(`/runs/${id}?tab=sound`));
-  await expect(page.getByText(/\d+ pieces lost \(\d+\sms\), \d+ late/)).toBeVisible();
+  await expect(page.getByText(/[1-9]\d* pieces lost \(\d+\sms\), [1-9]\d* late/)).toBeVisible();
+  const pieces = (await (await request.get(`${server()}/api/v1/runs/${id}/points/0/repetitions/0/flows/voice/pieces`)).json()) as { duration: number; lost: [number, number][]; late: [number, number][] };
+  expect(pieces.lost.length).toBeGreaterThan(0);
+  // At the top of the waveform only the marks are painted: each in its place, in two colours.
+  const painted = (some: [number, number][]) =>
+    page.locator('.wave canvas').evaluate(
+      (canvas: HTMLCanvasElement, places) => places.map((place) => [...(canvas.getContext('2d')?.getImageData(Math.floor(place * canvas.width), 0, 1, 1).data ?? [])].join()),
+      some.map(([from, until]) => (from + until) / 2 / pieces.duration),
+    );
+  const [lost, late] = [new Set(await painted(pieces.lost)), new Set(await painted(pieces.late))];
+  expect([lost.size, late.size]).toEqual([1, 1]);
+  expect([...lost, ...late]).not.toContain('0,0,0,0');
+  expect([...lost]).not.toEqual([...late]);
   const position = page.getByLabel('Position in seconds');
   const seconds = () => position.evaluate((input: HTMLInputElement) => input.valueAsNumber);
   await page.getByRole('button', { name: 'Play' }).click();
@@ -118,12 +154,14 @@ test('what was sent and what is heard play in step, one key switches, and missin
   const before = await seconds();
   await page.keyboard.press('x');
   await expect(page.getByRole('button', { name: 'Sent' })).toHaveAttribute('aria-pressed', 'true');
+  expect(await page.evaluate(() => (window as unknown as { told: string[] }).told)).toEqual(['0:1', '1:0']);
   const after = await seconds();
   expect(after).toBeGreaterThanOrEqual(before);
   expect(after).toBeLessThan(before + 1);
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.keyboard.press('x');
   await expect(page.getByRole('button', { name: 'Heard' })).toHaveAttribute('aria-pressed', 'true');
+  expect(await page.evaluate(() => (window as unknown as { told: string[] }).told.slice(2))).toEqual(['0:0', '1:1']);
   await picture(page, 'sent-and-heard');
   // Both end at the same moment, and begin again.
   await position.fill('1.9');
@@ -177,6 +215,7 @@ test('two runs are compared, and a third tick takes none of them away', async ({
   await expect(page.getByText('No run fits')).toBeVisible();
   // What is ticked and not shown can be let go of.
   await page.getByRole('button', { name: 'Clear the choice' }).click();
+  await expect(page.getByRole('heading', { name: 'Runs' })).toBeFocused();
   await expect(page.getByRole('link', { name: /^Compare/ })).toHaveCount(0);
   await page.getByLabel('Tag', { exact: true }).fill('');
   await expect(ticks).toHaveCount(3);

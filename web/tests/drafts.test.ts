@@ -18,7 +18,7 @@ class Store {
 }
 
 /** A window of the browser: its own module and session, and what it locks until it is closed. */
-async function window(local: Store, locked: Set<string>, session = new Store()) {
+async function window(local: Store, locked: Set<string>, session = new Store(), hasLocks = true) {
   const own = new Set<string>();
   const request = (name: string, _: object, granted: (lock: object | null) => Promise<void> | undefined) => {
     const isFree = !locked.has(name);
@@ -27,7 +27,8 @@ async function window(local: Store, locked: Set<string>, session = new Store()) 
   };
   vi.stubGlobal('localStorage', local);
   vi.stubGlobal('sessionStorage', session);
-  vi.stubGlobal('navigator', { locks: { request } });
+  const query = () => Promise.resolve({ held: [...locked].map((name) => ({ name })) });
+  vi.stubGlobal('navigator', hasLocks ? { locks: { request, query } } : {});
   vi.resetModules();
   const files = await import('../src/editor/files');
   return { ...files, session, close: () => own.forEach((name) => locked.delete(name)) };
@@ -60,6 +61,39 @@ describe('drafts', () => {
     expect((await second.claimDraft())?.text).toBe('new');
     second.keepDraft({ text: 'newer', name: 'new.toml' });
     expect(second.drafts().map(({ text }) => text)).toEqual(['newer', 'new', 'old']);
+  });
+
+  test('a copy that nobody changes is not kept, and is not taken for the newest', async () => {
+    await (await window(local, locked)).claimDraft();
+    const second = await window(local, locked);
+    const copy = await second.claimDraft();
+    // The first window edits it.
+    local.setItem('trunkline.draft.new', JSON.stringify({ text: 'edited', name: 'new.toml', at: 3 }));
+    second.keepDraft(copy!);
+    expect(second.drafts().map(({ text }) => text)).toEqual(['edited', 'old']);
+    second.keepDraft({ ...copy!, name: 'renamed.toml' });
+    expect(second.drafts().map(({ text }) => text).toSorted()).toEqual(['edited', 'new', 'old']);
+  });
+
+  test('without locks, what is taken over is copied, and a window that is loaded again keeps its own', async () => {
+    const first = await window(local, locked, new Store(), false);
+    const draft = await first.claimDraft();
+    expect(draft?.text).toBe('new');
+    first.keepDraft({ ...draft!, text: 'newer' });
+    expect(first.drafts().map(({ text }) => text)).toEqual(['newer', 'new', 'old']);
+    const again = await window(local, locked, first.session, false);
+    expect((await again.claimDraft())?.text).toBe('newer');
+    expect(again.stored()).toBe(first.stored());
+  });
+
+  test('a draft that another window has open makes no room', async () => {
+    const small = new Store(300);
+    for (let at = 1; at <= 3; at++) small.setItem(`trunkline.draft.${at}`, JSON.stringify({ text: `${at}`.repeat(30), name: 'x', at }));
+    locked.add('trunkline.draft.1');
+    const { claimDraft, keepDraft, drafts } = await window(small, locked);
+    await claimDraft();
+    keepDraft({ text: 'b'.repeat(150), name: 'x' });
+    expect(drafts().map(({ text }) => text[0])).toEqual(['b', '1']);
   });
 
   test('a window that is loaded again has its own, and a copied window a copy', async () => {

@@ -66,9 +66,12 @@ export function keptDraft(): NamedDraft | undefined {
 /** The draft of this window, or else the newest, taken over. What another window edits is copied: this one has its own. */
 export async function claimDraft(): Promise<Draft | undefined> {
   const kept = keptDraft();
-  const id = stored() ?? kept?.id;
+  // Without locks nobody knows what another window edits: then everything that is taken over is copied.
+  const id = stored() ?? ('locks' in navigator ? kept?.id : undefined);
   if (id !== undefined && (await isOurs(id))) own(id);
   else newDraft();
+  last = kept && contentOf(kept);
+  await look();
   return kept;
 }
 
@@ -76,7 +79,24 @@ export async function claimDraft(): Promise<Draft | undefined> {
 export function newDraft(): void {
   const id = `${Date.now().toString(36)}-${Math.floor(Math.random() * 1e9).toString(36)}`;
   own(id);
+  last = undefined;
   void isOurs(id);
+}
+
+/** What was restored or kept last. */
+let last: string | undefined;
+
+function contentOf({ text, name, saved }: Draft): string {
+  return JSON.stringify([text, name, saved]);
+}
+
+/** The drafts that windows had open at the last look. */
+let opened: ReadonlySet<string> = new Set();
+
+async function look(): Promise<void> {
+  if (!('locks' in navigator)) return;
+  const { held = [] } = await navigator.locks.query();
+  opened = new Set(held.flatMap(({ name }) => name ?? []));
 }
 
 function own(id: string): void {
@@ -87,11 +107,18 @@ function own(id: string): void {
   }
 }
 
-/** Keeps the draft of this window. Where there is no room, the steps of undo and then the oldest drafts make some. */
-export function keepDraft(draft: Draft): void {
+/**
+ * Keeps the draft of this window, unless it is as it was restored or kept last. Where there is no room, the steps of undo and then the oldest
+ * drafts make some; those that other windows have open stay.
+ */
+export function keepDraft(draft: Draft, isAlways = false): void {
+  const content = contentOf(draft);
+  if (content === last && !isAlways) return;
+  last = content;
+  void look();
   const id = stored();
   const kept = { ...draft, at: Date.now() };
-  const others = drafts().filter((other) => other.id !== id).reverse();
+  const others = drafts().filter((other) => other.id !== id && !opened.has(PREFIX + other.id)).reverse();
   for (const old of others.splice(0, Math.max(0, others.length + 1 - MOST_DRAFTS))) removeDraft(old.id);
   if (id === undefined || written(id, kept)) return tell(id === undefined ? UNKEPT : '');
   const without = { ...kept, history: undefined };

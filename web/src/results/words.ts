@@ -63,6 +63,11 @@ export function partsOf(path: string): { flow: string; member: number; channel: 
   return flow === undefined ? undefined : { flow, member: Number(member), channel: Number(channel) };
 }
 
+/** Whether a file is what `--hear` played: `audio/p000-r00/heard-voice.1.2.wav`. */
+export function isHeard(path: string): boolean {
+  return partsOf(path) === undefined && (path.split('/').at(-1)?.startsWith('heard-') ?? false);
+}
+
 /** `voice, channel 2` for `audio/p000-r00/voice-0-1.wav`; other audio is called as its file. */
 export function channelOf(path: string): string {
   const parts = partsOf(path);

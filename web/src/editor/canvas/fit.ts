@@ -1,6 +1,6 @@
 /** How a drawing is shown: with room for the palette and for arcs above, and for the names of links below. */
 const FIT = { padding: { top: '130px', left: '36px', right: '36px', bottom: '64px' }, maxZoom: 1.25 } as const;
-/** Below this height, in pixels, a drawing has room for itself only. The style sheet of Drawing.svelte says so too. */
+/** Below this height, in pixels, a drawing has room for itself only. The style sheet of Editor.svelte says so too. */
 const LOW = 320;
 
 export function isLow(area: HTMLElement | undefined): boolean {
