@@ -451,7 +451,7 @@ pub struct Paper {
 
     /// Find the constants of the model again from the published cells that they were taken from, instead of repeating the
     /// study, and compare them with its files
-    #[arg(long, conflicts_with_all = ["tables", "out", "on", "repetitions"])]
+    #[arg(long, conflicts_with_all = ["tables", "out", "on", "repetitions", "blocks"])]
     pub calibrate: bool,
 
     /// Exit with code 3 if a goal is missed, or with `--calibrate` a constant is not found again

@@ -37,6 +37,8 @@ fn constants_are_found_again_from_the_published_cells() {
     assert_eq!(ran.out.matches('✓').count(), 16, "{}", ran.out);
     assert!(ran.out.contains("1995 in the files, 1995 from table05 at 1, 4, 8"), "{}", ran.out);
     assert!(ran.out.contains("Not repeated:\n- "), "{}", ran.out);
+    let ran = bench.run(&["paper", "schiavoni2013", "--calibrate", "--blocks", "200"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub struct Recalibrated {
     pub cells: String,
     /// Its value in the files.
     pub value: f64,
-    /// The value that the cells give; nothing if none near that of the files fits, or if it was stopped.
+    /// The value that the cells give; nothing if none near that of the files fits.
     pub found: Option<f64>,
     /// The unit of both, empty for a number.
     pub unit: String,
@@ -81,6 +81,10 @@ pub fn calibrate(
             Rule::Formula => formulas(study, calibration)?,
             _ => vec![Search::new(study, calibration, how, observer)?.found()?],
         };
+        // A search that was stopped says nothing of its constant.
+        if how.stop.load(Ordering::Relaxed) && found.iter().any(|constant| constant.found.is_none()) {
+            break;
+        }
         found.iter().for_each(&mut *told);
         all.extend(found);
     }
@@ -266,6 +270,10 @@ fn growth(cells: &[(&Row, &Cell)], key: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use trunkline_core::Duration;
+
     use super::*;
 
     #[test]
@@ -289,13 +297,32 @@ mod tests {
         );
     }
 
+    /// Stops what it is told of.
+    struct Impatient(AtomicBool);
+
+    impl Observer for Impatient {
+        fn planned(&self, _: &str, _: usize, _: Duration) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+        fn advanced(&self, _: Duration) {}
+        fn simulation_done(&self) {}
+    }
+
+    #[test]
+    fn a_search_that_was_stopped_is_not_told() {
+        let study = crate::find("schiavoni2013").unwrap();
+        let impatient = Impatient(AtomicBool::new(false));
+        let how = How { stop: &impatient.0, ..How::simulated(1) };
+        let found = calibrate(study, how, &impatient, &mut |constant| panic!("{constant:?}")).unwrap();
+        assert!(found.is_empty() && impatient.0.load(Ordering::Relaxed), "{found:?}");
+    }
+
     /// 77 us of 540, there and back.
     #[test]
     fn errors_follow_the_constant() {
         let study = crate::find("schiavoni2013").unwrap();
         let calibration = study.calibrations.iter().find(|of| of.constant == "crossover-100: 77 us each way");
-        let how = How { blocks: Some(200), ..How::simulated(2) };
-        let search = Search::new(study, calibration.unwrap(), how, &()).unwrap();
+        let search = Search::new(study, calibration.unwrap(), How::simulated(2), &()).unwrap();
         assert_eq!(search.value, 77.0);
         let (short, long) = (search.mean(0.5).unwrap().unwrap(), search.mean(1.5).unwrap().unwrap());
         assert!((long - short - 0.285).abs() < 0.01, "{short} {long}");

@@ -1,17 +1,21 @@
 //! How far simulated figures are from published ones.
 
 use crate::results::{Cell, Doubt, Results};
-use crate::study::Kind;
+use crate::study::Class;
 
 /// Relative errors of several cells, as shares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// How many cells were compared: published, not doubtful, simulated.
+    /// How many cells were compared: published, not doubtful and not as zero, simulated.
     pub compared: usize,
     /// How many published cells were left out because they are doubtful.
     pub doubtful: usize,
-    /// How many could not be compared: nothing was simulated, or zero was published and something else simulated.
+    /// How many could not be compared because nothing was simulated.
     pub incomparable: usize,
+    /// How many were published as zero: they have no relative error.
+    pub zeros: usize,
+    /// How many of these are zero here too, with as many digits as are printed.
+    pub zeros_alike: usize,
     /// The median size of the errors; `None` if nothing was compared.
     pub median: Option<f64>,
     /// The largest error with its sign, and the values of its row's key columns.
@@ -22,68 +26,39 @@ pub struct Errors {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassErrors {
     /// The class.
-    pub class: Kind,
+    pub class: Class,
     /// Its cells.
     pub cells: usize,
-    /// Those of them that were published as zero and so have no relative error.
-    pub zeros: usize,
-    /// Those that are zero here too, with as many digits as are printed.
-    pub zeros_alike: usize,
-    /// Errors of the others.
+    /// Their errors.
     pub errors: Errors,
     /// The same of the predictions from before the published values were seen; of blind cells.
-    pub then: Errors,
+    pub when_blind: Errors,
 }
 
 /// The errors of every class that has published cells in these results.
 pub fn classes(results: &Results) -> Vec<ClassErrors> {
-    let cells: Vec<_> = results
-        .tables
-        .iter()
-        .flat_map(|table| {
-            let of_row = |row: &'_ crate::results::Row| {
-                let name = format!("{}: {}", table.table.name, row.keys.values());
-                let cells = table.table.metrics.iter().zip(&row.cells);
-                let counted = cells.filter(|(_, cell)| cell.published.is_some() && !cell.repeats);
-                counted
-                    .map(|(metric, cell)| (name.clone(), metric.decimals, cell.clone()))
-                    .collect::<Vec<_>>()
-            };
-            table.rows.iter().flat_map(of_row)
-        })
-        .collect();
-    let of_class = |class: Kind| {
-        let mine: Vec<_> = cells.iter().filter(|(_, _, cell)| cell.class == class).collect();
-        let is_zero = |cell: &Cell| cell.published.as_ref().is_some_and(|published| published.number == 0.0);
-        let zeros: Vec<_> = mine.iter().filter(|(_, _, cell)| is_zero(cell)).collect();
-        let is_alike =
-            |simulated: f64, decimals: usize| format!("{:.decimals$}", simulated.abs()).parse() == Ok(0.0);
-        let alike = zeros.iter().filter(|(_, decimals, cell)| {
-            cell.simulated.is_some_and(|simulated| is_alike(simulated, *decimals))
-        });
-        let others = || mine.iter().filter(|(_, _, cell)| !is_zero(cell));
-        let errors = Errors::of(others().map(|(row, _, cell)| (row.clone(), cell)));
-        let before: Vec<(String, Cell)> = others()
-            .filter(|_| class == Kind::Blind)
-            .map(|(row, _, cell)| (row.clone(), cell.then()))
-            .collect();
+    let of_class = |class: Class| {
+        let cells = || {
+            let rows = results.tables.iter().flat_map(|table| table.rows.iter().map(move |row| (table, row)));
+            rows.flat_map(move |(table, row)| {
+                let mine = row.cells.iter().filter(move |cell| cell.class == Some(class) && !cell.repeats);
+                let published = mine.filter(|cell| cell.published.is_some());
+                published.map(move |cell| (format!("{}: {}", table.table.name, row.keys.values()), cell))
+            })
+        };
+        let when_blind: Vec<Cell> = cells().map(|(_, cell)| cell.when_blind()).collect();
         ClassErrors {
             class,
-            cells: mine.len(),
-            zeros: zeros.len(),
-            zeros_alike: alike.count(),
-            errors,
-            then: Errors::of(before.iter().map(|(row, cell)| (row.clone(), cell))),
+            cells: when_blind.len(),
+            errors: Errors::of(cells()),
+            when_blind: Errors::of(when_blind.iter().map(|cell| (String::new(), cell))),
         }
     };
-    Kind::ALL.map(of_class).into_iter().filter(|of_class| of_class.cells > 0).collect()
+    Class::ALL.map(of_class).into_iter().filter(|of_class| of_class.cells > 0).collect()
 }
 
-/// How far `simulated` is from `published`, as a share of it; `None` if that is zero and the other is not.
+/// How far `simulated` is from `published`, as a share of it; `None` if that is zero.
 pub fn relative_error(published: f64, simulated: f64) -> Option<f64> {
-    if published == simulated {
-        return Some(0.0);
-    }
     let error = (simulated - published) / published.abs();
     error.is_finite().then_some(error)
 }
@@ -95,13 +70,23 @@ impl Cell {
     }
 
     /// The cell with the prediction from before its published value was seen.
-    pub(crate) fn then(&self) -> Cell {
+    pub(crate) fn when_blind(&self) -> Cell {
         Cell { simulated: self.blind, ..self.clone() }
     }
 
     /// True if a goal may count it.
     pub(crate) fn is_prediction(&self) -> bool {
-        self.class.is_prediction() && !self.repeats
+        self.class.is_some_and(Class::is_prediction) && !self.repeats
+    }
+
+    fn is_published_as_zero(&self) -> bool {
+        self.published.as_ref().is_some_and(|published| published.number == 0.0)
+    }
+
+    /// True if ours is zero with as many digits as are printed.
+    fn is_zero(&self) -> bool {
+        let decimals = self.decimals;
+        self.simulated.is_some_and(|ours| format!("{:.decimals$}", ours.abs()).parse() == Ok(0.0))
     }
 }
 
@@ -113,6 +98,10 @@ impl Errors {
         for (row, cell) in cells.filter(|(_, cell)| cell.published.is_some()) {
             match cell.error() {
                 _ if cell.doubt == Doubt::Doubtful => errors.doubtful += 1,
+                _ if cell.is_published_as_zero() => {
+                    errors.zeros += 1;
+                    errors.zeros_alike += usize::from(cell.is_zero());
+                }
                 None => errors.incomparable += 1,
                 Some(error) => {
                     sizes.push(error.abs());
@@ -151,7 +140,7 @@ mod tests {
         assert_eq!(relative_error(200.0, 210.0), Some(0.05));
         assert_eq!(relative_error(200.0, 150.0), Some(-0.25));
         assert_eq!(relative_error(-2.0, -1.0), Some(0.5));
-        assert_eq!(relative_error(0.0, 0.0), Some(0.0));
+        assert_eq!(relative_error(0.0, 0.0), None);
         assert_eq!(relative_error(0.0, 1.0), None);
     }
 
@@ -164,11 +153,15 @@ mod tests {
             ("not published", cell(None, Some(3.0), Doubt::None)),
             ("not simulated", cell(Some(100.0), None, Doubt::None)),
             ("zero", cell(Some(0.0), Some(1.0), Doubt::None)),
+            ("zero, not simulated", cell(Some(0.0), None, Doubt::None)),
+            ("zero too", cell(Some(0.0), Some(0.4), Doubt::None)),
+            ("doubtful zero", cell(Some(0.0), Some(0.0), Doubt::Doubtful)),
             ("c", cell(Some(100.0), Some(103.0), Doubt::None)),
             ("d", cell(Some(100.0), Some(100.0), Doubt::None)),
         ];
         let errors = Errors::of(cells.iter().map(|(row, cell)| ((*row).to_owned(), cell)));
-        assert_eq!((errors.compared, errors.doubtful, errors.incomparable), (4, 1, 2));
+        assert_eq!((errors.compared, errors.doubtful, errors.incomparable), (4, 2, 1));
+        assert_eq!((errors.zeros, errors.zeros_alike), (3, 1));
         assert!((errors.median.unwrap() - 0.02).abs() < 1e-12, "{errors:?}");
         assert_eq!(errors.worst, Some((-0.06, "b".to_owned())));
     }

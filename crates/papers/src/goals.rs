@@ -84,6 +84,9 @@ fn one(goal: &Goal, results: &Results) -> Option<Judged> {
     }
 }
 
+/// Why a goal is not judged.
+const NO_PREDICTION: &str = "no prediction of a published value";
+
 fn conclusion(question: &str, published: Option<&str>, given: Option<&str>, found: String) -> Judged {
     let goal = published.map_or_else(|| question.to_owned(), |published| format!("{question}: {published}"));
     match (published, given) {
@@ -117,20 +120,22 @@ fn error(
     if let Some(worst) = worst {
         goal += &format!(", worst at most {}", share(worst));
     }
+    // A zero that is one here too is no error, and one that is not has none.
+    let lacking = errors.incomparable + errors.zeros - errors.zeros_alike;
     let (Some(found), Some((far, row))) = (errors.median, &errors.worst) else {
-        return match errors.incomparable {
-            0 => Judged::new(goal, "no prediction of a published value".to_owned(), Outcome::NotJudged),
+        return match lacking {
+            0 => Judged::new(goal, NO_PREDICTION.to_owned(), Outcome::NotJudged),
             _ => Judged::new(goal, "nothing simulated".to_owned(), Outcome::Missed),
         };
     };
-    let reached = found <= median && worst.is_none_or(|worst| far.abs() <= worst) && errors.incomparable == 0;
+    let reached = found <= median && worst.is_none_or(|worst| far.abs() <= worst) && lacking == 0;
     let cells = match errors.compared {
         1 => "1 cell".to_owned(),
         cells => format!("{cells} cells"),
     };
     let mut text = format!("median {} of {cells}, worst {} at {row}", share(found), signed(*far));
-    if errors.incomparable > 0 {
-        text += &format!("; {} cells cannot be compared", errors.incomparable);
+    if lacking > 0 {
+        text += &format!("; {lacking} cells cannot be compared");
     }
     Judged::new(goal, text, if reached { Outcome::Met } else { Outcome::Missed })
 }
@@ -140,7 +145,7 @@ fn count(table: &TableResults, metric: &str, within: f64, portion: f64) -> Optio
     let (mut good, mut all, mut far) = (0, 0, Vec::new());
     for row in &table.rows {
         let cell = &row.cells[place];
-        let is_counted = cell.doubt != Doubt::Doubtful && cell.class.is_prediction();
+        let is_counted = cell.doubt != Doubt::Doubtful && cell.is_prediction();
         let Some(published) = cell.published.as_ref().filter(|_| is_counted) else {
             continue;
         };
@@ -156,16 +161,14 @@ fn count(table: &TableResults, metric: &str, within: f64, portion: f64) -> Optio
         }
     }
     let goal = format!("{} {metric}: within {within} or {}", table.table.name, share(portion));
+    if all == 0 {
+        return Some(Judged::new(goal, NO_PREDICTION.to_owned(), Outcome::NotJudged));
+    }
     let mut found = format!("{good} of {all} cells");
     if !far.is_empty() {
         found += &format!("; {}", far.join("; "));
     }
-    let outcome = match all {
-        0 => Outcome::NotJudged,
-        _ if good == all => Outcome::Met,
-        _ => Outcome::Missed,
-    };
-    Some(Judged::new(goal, found, outcome))
+    Some(Judged::new(goal, found, if good == all { Outcome::Met } else { Outcome::Missed }))
 }
 
 fn exact(table: &TableResults, metric: &str) -> Option<Judged> {

@@ -114,10 +114,10 @@ fn table_of(study: &Study, results: &TableResults) -> Markup {
                                     // Read aloud and downloaded with the metric's name.
                                     th.number scope="col" { (figure) span hidden { " " (metric.column) } }
                                 }
+                                th scope="col" { "class" span hidden { " of " (metric.column) } }
                             } @else {
                                 th.number scope="col" { (metric.column) }
                             }
-                            th scope="col" { "class" span hidden { " of " (metric.column) } }
                         }
                     }
                 }
@@ -140,8 +140,8 @@ fn row_of(results: &TableResults, row: &Row, published: bool) -> Markup {
                 @if published {
                     @let error = cell.error();
                     td.number data-v=[error] { (error.map_or_else(|| "–".to_owned(), signed)) }
+                    td { (class(cell)) }
                 }
-                td { (class(cell)) }
             }
         }
     }

@@ -8,7 +8,7 @@ use trunkline_store::Backend;
 use crate::calibrate::Recalibrated;
 use crate::output::{ListedStudy, Studies, StudyCell, StudyConstant};
 use crate::results::{Cell, Results, Row, TableResults};
-use crate::study::{Metric, Study};
+use crate::study::{Class, Metric, Study};
 use crate::value::{Keys, Value};
 
 /// The name of the layout of a cell.
@@ -68,7 +68,7 @@ fn of_cell(results: &Results, table: &TableResults, row: &Row, cell: (&'static M
         simulated: found.clone().filter(|_| is_simulated),
         measured: (!is_simulated).then_some(found),
         on: (!is_simulated).then(|| table.on.into()),
-        class: cell.class.name(),
+        class: cell.class.map(Class::name),
         blind: cell.blind.map(number),
         repeats: cell.repeats,
         note: note.map(|note| note.text.as_str()),

@@ -44,8 +44,8 @@ pub use results::{Cell, Doubt, Printed, Results, Row, TableResults};
 pub use run::{How, Observer, PaperError, published, run};
 pub use studies::{find, studies};
 pub use study::{
-    Axis, AxisValue, Calibration, Cells, Class, Experiment, Figure, Goal, Kind, Metric, NotReproduced, Note,
-    Reference, Repeat, Rows, Rule, Scatter, Series, Study, Table,
+    Axis, AxisValue, Calibration, Cells, Class, Classed, Experiment, Figure, Goal, Metric, NotReproduced,
+    Note, Reference, Repeat, Rows, Rule, Scatter, Series, Study, Table,
 };
 pub use terminal::{list, summary, tables};
 pub use value::{Keys, Value};

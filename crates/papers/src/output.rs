@@ -64,8 +64,10 @@ pub struct StudyCell {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Backend, required = false)]
     pub on: Option<Backend>,
-    /// The class of our figure: `fitted`, `structural`, `predicted`, `blind` or `formula`.
-    pub class: &'static str,
+    /// The class of our figure: `fitted`, `structural`, `predicted`, `blind` or `formula`; missing in tables of ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub class: Option<&'static str>,
     /// The figure that was predicted before the published one was seen; missing if it was not blind.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = f64, required = false)]

@@ -14,7 +14,7 @@ use trunkline_experiment::{Problems, suggestion};
 use crate::expression::Expression;
 use crate::reading::Reading;
 use crate::study::{
-    Axis, Calibration, Cells, Class, Experiment, Folder, Goal, Metric, NotReproduced, Note, Reference,
+    Axis, Calibration, Cells, Classed, Experiment, Folder, Goal, Metric, NotReproduced, Note, Reference,
     Repeat, Rows, Scatter, Study, Table, cells, expression, texts,
 };
 
@@ -45,7 +45,7 @@ struct Written {
     #[serde(default)]
     note: Vec<Note>,
     #[serde(default)]
-    class: Vec<Class>,
+    class: Vec<Classed>,
     #[serde(default)]
     calibration: Vec<Calibration>,
     #[serde(default)]

@@ -3,7 +3,7 @@
 use trunkline_store::Backend;
 
 use crate::compare::Errors;
-use crate::study::{Kind, Metric, Scatter, Study, Table};
+use crate::study::{Class, Metric, Scatter, Study, Table};
 use crate::value::Keys;
 
 /// What a run of a study found.
@@ -57,8 +57,10 @@ pub struct Cell {
     pub doubt: Doubt,
     /// As the study's experiment, simulated or measured, or its formula gives it.
     pub simulated: Option<f64>,
-    /// The worth of ours as a prediction.
-    pub class: Kind,
+    /// The number of digits that the paper prints behind the point.
+    pub decimals: usize,
+    /// The worth of ours as a prediction; none in a table of our own, which has nothing to predict.
+    pub class: Option<Class>,
     /// The prediction from before the published value was seen, if it was blind.
     pub blind: Option<f64>,
     /// True if it says again what another cell says.

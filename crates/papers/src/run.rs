@@ -421,7 +421,8 @@ impl Plan {
                     published,
                     doubt: flags.doubt(&table.name, &keys, &metric.column),
                     simulated: figure(study, (table, metric), (&keys, row.flow), &repetitions),
-                    class: study.class(&table.name, &keys, metric),
+                    decimals: metric.decimals,
+                    class: table.reference.published().map(|_| study.class(&table.name, &keys, metric)),
                     blind,
                     repeats: study.is_repeat(&table.name, &keys, metric),
                 }

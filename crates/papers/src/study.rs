@@ -40,7 +40,7 @@ pub struct Study {
     /// Values that the simulation cannot reproduce, with reasons.
     pub notes: Vec<Note>,
     /// Cells that are not predictions.
-    pub classes: Vec<Class>,
+    pub classes: Vec<Classed>,
     /// The calibrations that can be repeated.
     pub calibrations: Vec<Calibration>,
     /// Constants whose method is not written down well enough to repeat it, and why.
@@ -333,7 +333,7 @@ pub struct Note {
 /// The worth of a cell of ours as a prediction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum Class {
     /// The published value, or one that determines it, went into a constant.
     Fitted,
     /// A rule of the model was read off it.
@@ -348,33 +348,34 @@ pub enum Kind {
     Formula,
 }
 
-impl Kind {
+impl Class {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [Kind; 5] = [Kind::Fitted, Kind::Structural, Kind::Predicted, Kind::Blind, Kind::Formula];
+    pub const ALL: [Class; 5] =
+        [Class::Fitted, Class::Structural, Class::Predicted, Class::Blind, Class::Formula];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Fitted => "fitted",
-            Kind::Structural => "structural",
-            Kind::Predicted => "predicted",
-            Kind::Blind => "blind",
-            Kind::Formula => "formula",
+            Class::Fitted => "fitted",
+            Class::Structural => "structural",
+            Class::Predicted => "predicted",
+            Class::Blind => "blind",
+            Class::Formula => "formula",
         }
     }
 
     /// True if goals count its cells.
     pub fn is_prediction(self) -> bool {
-        matches!(self, Kind::Predicted | Kind::Blind)
+        matches!(self, Class::Predicted | Class::Blind)
     }
 }
 
 /// Cells that are not simply predictions, and the constants that were taken from them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Class {
+pub struct Classed {
     /// The class.
-    pub class: Kind,
+    pub class: Class,
     /// In these tables.
     pub tables: Vec<String>,
     /// In these columns; all that come from a run if none are named.
@@ -506,14 +507,14 @@ impl Study {
         self.classes.iter().map(|class| class.constants.len()).sum()
     }
 
-    /// The class of a cell.
-    pub(crate) fn class(&self, table: &str, keys: &Keys, metric: &Metric) -> Kind {
+    /// The class of a cell of a published table.
+    pub(crate) fn class(&self, table: &str, keys: &Keys, metric: &Metric) -> Class {
         let is_of =
-            |class: &&Class| selects(&class.tables, &class.columns, &class.only, (table, keys, metric));
+            |class: &&Classed| selects(&class.tables, &class.columns, &class.only, (table, keys, metric));
         match self.classes.iter().find(is_of) {
             Some(class) if metric.is_run() || !class.columns.is_empty() => class.class,
-            _ if metric.is_run() => Kind::Predicted,
-            _ => Kind::Formula,
+            _ if metric.is_run() => Class::Predicted,
+            _ => Class::Formula,
         }
     }
 
@@ -568,14 +569,14 @@ pub(crate) fn cells<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Cells, 
     Ok(cells.into_iter().map(|(column, cell)| (column, cell.into())).collect())
 }
 
-/// Reads an expression of named values.
+/// Reads an expression that may be left out.
 pub(crate) fn optional<'de, D: serde::Deserializer<'de>>(
     from: D,
 ) -> Result<Option<Expression<String>>, D::Error> {
     expression(from).map(Some)
 }
 
-/// Reads an expression.
+/// Reads an expression of named values.
 pub(crate) fn expression<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Expression<String>, D::Error> {
     String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }

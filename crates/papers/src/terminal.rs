@@ -8,7 +8,7 @@ use trunkline_store::Backend;
 use crate::compare::{ClassErrors, Errors, classes};
 use crate::goals::{Judged, Outcome, judge, share, signed};
 use crate::results::{Cell, Doubt, Results, Row, TableResults};
-use crate::study::{Kind, Metric, Reference, Study};
+use crate::study::{Class, Metric, Reference, Study};
 
 /// Columns by which what belongs to a title is indented.
 const INDENT: usize = 4;
@@ -30,7 +30,10 @@ pub fn tables(results: &Results, screen: Screen) -> String {
         let title = format!("{}{measured}{origin}", table.table.title);
         out.labelled(&table.table.name, BOLD, INDENT, &title, PLAIN);
         out.table(&laid_out(table));
-        out.paragraph(&letters(table), QUIET);
+        let letters = letters(table);
+        if !letters.is_empty() {
+            out.paragraph(&letters, QUIET);
+        }
         for mark in marks(table).lines() {
             out.paragraph(mark, QUIET);
         }
@@ -62,7 +65,11 @@ pub fn summary(results: &Results, screen: Screen) -> String {
         out.table(&table);
         out.blank();
         out.labelled("Classes", BOLD, 0, "each published cell once, over all columns", PLAIN);
-        let headings = CLASS_HEADINGS.map(Column::numbers);
+        // The longest in two lines.
+        let headings = CLASS_HEADINGS.map(|heading| {
+            let lines: Vec<&str> = heading.split(": ").collect();
+            Column::numbers("").headed(&lines)
+        });
         let mut table = Table::new([Column::words("class").key()].into_iter().chain(headings));
         class_lines(results).into_iter().for_each(|line| table.row(line));
         out.table(&table);
@@ -94,9 +101,9 @@ pub(crate) fn constants(study: &Study) -> String {
 
 /// Headings of [`class_lines`], but for the class.
 pub(crate) const CLASS_HEADINGS: [&str; 6] =
-    ["cells", "median", "worst", "when blind: median", "worst", "zero here, where published"];
+    ["cells", "median", "worst", "when blind: median", "when blind: worst", "zero here, where published"];
 
-/// Class, cells, median, worst, the same two of what was predicted before the published values were seen, and how many of
+/// Class, cells, median, worst, the same two of what was predicted when it was blind, and how many of
 /// the cells that were published as zero are zero here.
 pub(crate) fn class_lines(results: &Results) -> Vec<Vec<String>> {
     let dash = || "–".to_owned();
@@ -105,12 +112,12 @@ pub(crate) fn class_lines(results: &Results) -> Vec<Vec<String>> {
         [median, errors.worst.as_ref().map_or_else(dash, |(worst, _)| signed(*worst))]
     };
     let line = |of_class: ClassErrors| {
-        let zeros = match of_class.zeros {
+        let zeros = match of_class.errors.zeros {
             0 => dash(),
-            zeros => format!("{} of {zeros}", of_class.zeros_alike),
+            zeros => format!("{} of {zeros}", of_class.errors.zeros_alike),
         };
         let start = [of_class.class.name().to_owned(), of_class.cells.to_string()];
-        start.into_iter().chain(of(&of_class.errors)).chain(of(&of_class.then)).chain([zeros]).collect()
+        start.into_iter().chain(of(&of_class.errors)).chain(of(&of_class.when_blind)).chain([zeros]).collect()
     };
     classes(results).into_iter().map(line).collect()
 }
@@ -161,9 +168,15 @@ fn laid_out(table: &TableResults) -> Table {
         for (place, heading) in columns.iter().enumerate() {
             let column = Column::numbers(heading);
             let is_first = place == 0;
-            laid_out.column(if is_first { column.titled(&metric.column, columns.len() + 1) } else { column });
+            laid_out.column(if is_first {
+                column.titled(&metric.column, columns.len() + usize::from(published))
+            } else {
+                column
+            });
         }
-        laid_out.column(Column::words(""));
+        if published {
+            laid_out.column(Column::words(""));
+        }
     }
     table.rows.iter().for_each(|row| laid_out.row(line(table, row, published)));
     laid_out
@@ -179,37 +192,41 @@ fn line(table: &TableResults, row: &Row, published: bool) -> Vec<String> {
         if published {
             line.push(cell.error().map_or_else(|| "–".to_owned(), signed));
         }
-        line.push(if cell.repeats {
-            format!("({})", letter(cell.class))
-        } else {
-            letter(cell.class).to_owned()
-        });
+        if published {
+            line.push(in_brackets(cell, letter));
+        }
     }
     line
 }
 
 /// A class in the width that tables have for it.
-fn letter(class: Kind) -> &'static str {
+fn letter(class: Class) -> &'static str {
     match class {
-        Kind::Fitted => "f",
-        Kind::Structural => "s",
-        Kind::Predicted => "p",
-        Kind::Blind => "b",
-        Kind::Formula => "=",
+        Class::Fitted => "f",
+        Class::Structural => "s",
+        Class::Predicted => "p",
+        Class::Blind => "b",
+        Class::Formula => "=",
     }
 }
 
 /// The meaning of the letters in a table.
 fn letters(table: &TableResults) -> String {
-    let has = |class: &Kind| table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.class == *class);
-    let legend = Kind::ALL.into_iter().filter(has).map(|class| format!("{} {}", letter(class), class.name()));
+    let has =
+        |class: &Class| table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.class == Some(*class));
+    let legend =
+        Class::ALL.into_iter().filter(has).map(|class| format!("{} {}", letter(class), class.name()));
     legend.collect::<Vec<_>>().join(", ")
 }
 
 /// The class of a cell, in brackets if another cell says the same.
 pub(crate) fn class(cell: &Cell) -> String {
-    let name = cell.class.name();
-    if cell.repeats { format!("({name})") } else { name.to_owned() }
+    in_brackets(cell, Class::name)
+}
+
+fn in_brackets(cell: &Cell, word: fn(Class) -> &'static str) -> String {
+    let word = cell.class.map_or("", word);
+    if cell.repeats { format!("({word})") } else { word.to_owned() }
 }
 
 /// The printed figure, with a sign where it is in doubt.
@@ -253,18 +270,18 @@ pub(crate) fn error_lines(results: &Results) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     for table in results.tables.iter().filter(|table| table.table.reference.published().is_some()) {
         for metric in &table.table.metrics {
-            for class in Kind::ALL {
+            for class in Class::ALL {
                 let cells = || {
                     let all = table.cells::<&str, &str>(&[&metric.column], &[]);
-                    let mine = all.filter(move |(_, cell)| cell.class == class && !cell.repeats);
+                    let mine = all.filter(move |(_, cell)| cell.class == Some(class) && !cell.repeats);
                     mine.filter(|(_, cell)| cell.published.is_some())
                 };
                 if cells().next().is_some() {
                     let errors = Errors::of(cells().map(|(row, cell)| (row.keys.values(), cell)));
-                    let before: Vec<Cell> = cells().map(|(_, cell)| cell.then()).collect();
-                    let then = Errors::of(before.iter().map(|cell| (String::new(), cell)));
+                    let when_blind: Vec<Cell> = cells().map(|(_, cell)| cell.when_blind()).collect();
+                    let when_blind = Errors::of(when_blind.iter().map(|cell| (String::new(), cell)));
                     let head = [table.table.name.as_str(), &metric.column, class.name()];
-                    lines.push(error_line(head, then.median, errors));
+                    lines.push(error_line(head, when_blind.median, errors));
                 }
             }
         }
@@ -274,7 +291,7 @@ pub(crate) fn error_lines(results: &Results) -> Vec<Vec<String>> {
 
 fn error_line(head: [&str; 3], when_blind: Option<f64>, errors: Errors) -> Vec<String> {
     let (far, at) = errors.worst.map_or(("–".to_owned(), String::new()), |(far, at)| (signed(far), at));
-    let left_out = errors.incomparable + errors.doubtful;
+    let left_out = errors.incomparable + errors.doubtful + errors.zeros;
     let cells = match left_out {
         0 => errors.compared.to_string(),
         _ => format!("{} of {}", errors.compared, errors.compared + left_out),
