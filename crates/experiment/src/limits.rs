@@ -200,23 +200,23 @@ fn never_known(metric: &FigureKind, flow: &FlowMeta) -> Option<&'static str> {
         }
         "affected" if !flow.carries_audio => Some("this flow carries no audio"),
         "fairness" if flow.members == 1 && flow.sinks.len() < 2 => Some("this flow has only one member"),
-        _ if VOICE_PATH.contains(&metric.id) && playback.is_none() => Some("this flow has no `playback`"),
+        _ if VOICE_PATH.contains(&metric) && playback.is_none() => Some("this flow has no `playback`"),
         _ => None,
     }
 }
 
 /// Figures of a D/A FIFO.
-const VOICE_PATH: &[&str] = &[
-    "start_up_mean",
-    "start_up_max",
-    "margin_mean",
-    "margin_min",
-    "margin_p001",
-    "margin_p01",
-    "underflows",
-    "silence",
-    "silence_longest",
-    "playback_overflows",
+const VOICE_PATH: &[&FigureKind] = &[
+    figures::flow("start_up_mean"),
+    figures::flow("start_up_max"),
+    figures::flow("margin_mean"),
+    figures::flow("margin_min"),
+    figures::flow("margin_p001"),
+    figures::flow("margin_p01"),
+    figures::flow("underflows"),
+    figures::flow("silence"),
+    figures::flow("silence_longest"),
+    figures::flow("playback_overflows"),
 ];
 
 /// The limits, with a remark on each that no point of the experiment can measure, or that names a transport which its bundle has

@@ -153,7 +153,16 @@ fn points<'n>(
             return Err((Some(scale), message));
         }
     };
-    Ok(once_each((0..count).map(value)))
+    let values = once_each((0..count).map(value));
+    match values.len() as u64 {
+        different if different == count => Ok(values),
+        different => Err((
+            Some(by),
+            format!(
+                "`points` is {count}, but the range has {different} different values; expected at most as many"
+            ),
+        )),
+    }
 }
 
 fn few<'n>(count: u64) -> Result<(), (Option<&'n Node>, String)> {

@@ -145,6 +145,10 @@ fn what_is_wrong_with_a_range_says_what_is_expected() {
             "`points` must be a whole number of at least 2",
         ),
         (
+            r#""flow.voice.count" = { from = 1, to = 3, points = 4 }"#,
+            "`points` is 4, but the range has 3 different values; expected at most as many",
+        ),
+        (
             r#""link.trunk.delay" = { from = "1 ms", to = "20 ms", points = 3, scale = "log" }"#,
             "`scale` must be `linear` or `logarithmic`",
         ),

@@ -331,8 +331,9 @@ impl Talker {
                     out.oversize(limit.saturating_sub(added));
                 }
                 out.observe(now, self.id, name.refused(length), None);
-                // Nothing would hold back a saturating source: it ends with its conversation.
-                self.is_cut_off |= spec.is_saturating && matches!(error, SendError::Closed(_));
+                // Nothing would hold back a saturating source: it ends with its conversation, or with what never fits.
+                let is_final = matches!(error, SendError::Closed(_) | SendError::TooLarge { .. });
+                self.is_cut_off |= spec.is_saturating && is_final;
             }
         }
         true

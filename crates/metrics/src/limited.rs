@@ -18,8 +18,8 @@ pub struct SendLimit {
     pub packet: Option<Bytes>,
     /// As a number of blocks, where the file counts those.
     pub blocks: Option<u64>,
-    /// True if a profile sets it, which holds in `sim` only.
-    pub in_sim_only: bool,
+    /// The option that limits real sockets, and by how much: profiles and options of our engine do not hold there.
+    pub on_sockets: Option<(&'static str, Bytes)>,
     /// The propagation delay of the way back; `None` where that is not known, or counts in the latency.
     pub back: Option<Duration>,
 }
@@ -153,7 +153,7 @@ mod tests {
             narrowest: Some(MBIT(narrowest)),
             packet: Some(Bytes(1500)),
             blocks: None,
-            in_sim_only: false,
+            on_sockets: None,
             back: Some(Duration::from_millis(15)),
         }
     }

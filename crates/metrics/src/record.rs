@@ -250,6 +250,12 @@ impl FlowMeta {
         self.members.saturating_mul(u32::try_from(self.sinks.len().max(1)).unwrap_or(u32::MAX))
     }
 
+    /// When the measurement at the sink of the id in this place ends: with the run, or when the sink leaves.
+    pub(crate) fn end_of_id(&self, place: usize, end_of_run: Time) -> Time {
+        let sink = place / (self.members.max(1) as usize);
+        self.presence.get(sink).map_or(end_of_run, |there| there.end.min(end_of_run))
+    }
+
     /// The id of a member as a sink has it.
     pub fn id(&self, member: u32, sink: u16) -> FlowId {
         FlowId(self.first.0 + u32::from(sink) * self.members + member)

@@ -52,7 +52,8 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "receive-message",
         kind: TIME,
         default: Preset::Text("0 s"),
-        doc: "Processor time to deliver a message to the application: the wake-up and the system call.",
+        doc: "Processor time to deliver a message to the application: the wake-up and the system call. Messages wait for it \
+              after the transport has delivered them: no window closes and no buffer fills meanwhile.",
     },
     Parameter {
         name: "receive-group",

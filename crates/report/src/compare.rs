@@ -50,6 +50,8 @@ pub struct Difference {
     pub run: Estimate,
     /// In the one that it is compared with.
     pub with: Estimate,
+    /// Whether either is extrapolated beyond the range of the E-model.
+    pub outside_model: (bool, bool),
     /// The mean of the second minus that of the first.
     pub difference: f64,
     /// The same as a share of the first; `None` if that is zero.
@@ -88,8 +90,12 @@ pub fn compare(run: &StoredRun, with: &StoredRun) -> Comparison {
             };
             rows.extend(of_flows().filter_map(|metric| {
                 let (one, two) = pair(metric)?;
+                let outside_model = (
+                    first.sides[0].is_outside_model(point.index, flow, metric),
+                    second.sides[0].is_outside_model(other.index, flow, metric),
+                );
                 let named = (point_name(point, &run.axes), (point.index, other.index));
-                Some(difference(named, flow, metric, one, two))
+                Some(Difference { outside_model, ..difference(named, flow, metric, one, two) })
             }));
         }
     }
@@ -127,6 +133,7 @@ fn difference(
         points,
         flow: flow.to_owned(),
         figure: metric,
+        outside_model: (false, false),
         difference,
         relative: (run.mean != 0.0).then(|| difference / run.mean.abs()),
         confidence95: welch(&run, &with),

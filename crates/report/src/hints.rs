@@ -174,7 +174,7 @@ impl Found<'_> {
         let place = place(view, self.first, self.others as usize);
         if option == "window-scaling" {
             return format!(
-                "`{}` is limited by its transport's `window-scaling = false`{place}: with a round trip of {round_trip}, windows of \
+                "`{}` is limited by a transport without `window-scaling`{place}: with a round trip of {round_trip}, windows of \
                  at most {bytes} allow about {at_most}.",
                 self.flow
             );

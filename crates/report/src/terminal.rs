@@ -258,8 +258,9 @@ fn flows(out: &mut Text, view: &View, side: &Side) {
             None => format!("{}{way}{cut}", subject.flow),
         }));
         for (_, metric, scale) in &columns {
-            let shown = written(side.estimate_of(point.index, subject, metric), metric.quantity, *scale);
-            let is_outside = side.is_outside_model(point.index, subject.flow, metric);
+            let estimate = side.estimate_of(point.index, subject, metric);
+            let is_outside = estimate.is_some() && side.is_outside_model(point.index, subject.flow, metric);
+            let shown = written(estimate, metric.quantity, *scale);
             any_outside |= is_outside;
             row.push(Cell::new(if is_outside { format!("{shown}?") } else { shown }));
         }

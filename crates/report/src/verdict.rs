@@ -136,7 +136,9 @@ pub(crate) fn points_phrase(indices: &[u32], view: &View) -> String {
         (n, _) if n == all && n > 1 => format!("all {n} points"),
         (n, [axis]) if n <= LISTED => {
             let values: Vec<String> = points().map(|p| shown_on(p, view.axes(), 0)).collect();
-            format!("{} = {}", axis_name(axis), values.join(", "))
+            // A table's own commas are not those between values.
+            let between = if values.iter().any(|value| value.contains(',')) { "; " } else { ", " };
+            format!("{} = {}", axis_name(axis), values.join(between))
         }
         (1, axes) => points().map(|p| point_name(p, axes)).collect(),
         (n, _) => format!("{n} of {all} points"),

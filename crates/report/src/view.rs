@@ -298,11 +298,19 @@ pub(crate) fn value_on<'a>(point: &StoredPoint, axes: &'a [Axis], axis: usize) -
 /// The same as people read it: of a list its items, of a table its kind and its values, `fifo 600 KB` for
 /// `{ kind = "fifo", limit = "600 KB" }`.
 pub(crate) fn shown_on(point: &StoredPoint, axes: &[Axis], axis: usize) -> String {
-    shown(value_on(point, axes, axis))
+    let value = value_on(point, axes, axis);
+    let brief = shown(value);
+    let is_unclear = |axis: &Axis| axis.values.iter().any(|other| other != value && shown(other) == brief);
+    if axes.get(axis).is_some_and(is_unclear) { written_out(value, true) } else { brief }
 }
 
 /// A swept value as people read it.
 pub(crate) fn shown(value: &str) -> String {
+    written_out(value, false)
+}
+
+/// The same; with the name of every key if asked for, even where a value says what it is.
+fn written_out(value: &str, with_keys: bool) -> String {
     if let Some(list) = value.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
         && !list.contains(['{', '['])
     {
@@ -323,7 +331,9 @@ pub(crate) fn shown(value: &str) -> String {
     let kind = parts.iter().position(|(key, _)| *key == "kind").map(|place| parts.remove(place).1);
     let rest = match (kind, parts.as_slice()) {
         // A bare number or a flag does not tell what it is.
-        (Some(_), [(_, only)]) if only.parse::<f64>().is_err() && only.parse::<bool>().is_err() => {
+        (Some(_), [(_, only)])
+            if !with_keys && only.parse::<f64>().is_err() && only.parse::<bool>().is_err() =>
+        {
             (*only).to_owned()
         }
         _ => parts.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", "),

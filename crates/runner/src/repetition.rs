@@ -108,7 +108,12 @@ fn write_consoles(folder: &Path, consoles: Vec<Console>) -> Result<Vec<(String, 
 /// kernel's transports are those of `sim` only.
 pub(crate) fn metas(flows: impl Iterator<Item = FlowMeta>, backend: Backend) -> Vec<FlowMeta> {
     let meta = |meta: FlowMeta| {
-        let send_limit = meta.send_limit.filter(|limit| backend.is_simulated() || !limit.in_sim_only);
+        let on_sockets = |limit: SendLimit| {
+            let (option, bytes) = limit.on_sockets?;
+            Some(SendLimit { option, bytes, ..limit })
+        };
+        let send_limit =
+            if backend.is_simulated() { meta.send_limit } else { meta.send_limit.and_then(on_sockets) };
         if backend.has_links_of_file() {
             return FlowMeta { send_limit, ..meta };
         }

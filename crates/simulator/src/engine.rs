@@ -142,6 +142,8 @@ impl<'s, 'g> Engine<'s, 'g> {
             let name = &scenario.flows[flow].meta.name;
             move |reason: String| SimulationError::Flow { flow: name.clone(), reason }
         };
+        let mut directions = scenario.links.iter().flat_map(|link| &link.directions);
+        let corrupts = directions.any(|direction| direction.impairments.corrupt.value() > 0.0);
         // Everything is built twice: first to learn when it is due, then in that order.
         let mut order = Vec::new();
         for (f, flow) in scenario.flows.iter().enumerate() {
@@ -161,9 +163,9 @@ impl<'s, 'g> Engine<'s, 'g> {
             let Some(conversation) = engine.conversations.get(first as usize) else { continue };
             if drops::are_messages(flow, conversation) {
                 engine.network.keep_dropped(f);
-                // A host that does not listen reports nothing.
+                // A host that does not listen reports nothing, and nobody reports what it discards by its checksum.
                 engine.knows_drops[f] =
-                    flow.to.iter().all(|sink| sink.leave.is_none() && sink.fail.is_none());
+                    !corrupts && flow.to.iter().all(|sink| sink.leave.is_none() && sink.fail.is_none());
             }
             // What keeps a window, or a queue of its own, is held back by that.
             if let Some(buffer) = send_buffer.filter(|_| conversation.owner.is_none()) {

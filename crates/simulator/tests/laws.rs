@@ -94,6 +94,15 @@ fn corrupted_messages_are_never_received() {
     assert_eq!(voice.counts.lost, found.iter().sum::<u64>());
 }
 
+/// What a checksum discards is lost, also where a drop of the network would be known.
+#[test]
+fn corrupted_messages_are_lost() {
+    for share in ["90 %", "100 %"] {
+        let voice = flow(&simulate(&experiment(&format!("corrupt = \"{share}\""), VOICE)), "voice").counts;
+        assert!(voice.unfinished < 5 && voice.lost + 5 > voice.sent - voice.received, "{share}: {voice:?}");
+    }
+}
+
 /// 64 channels of 48 kHz and 24 bit over SCTP's default window of 256 KiB and 30 ms: 69.9 of 73.7 Mbit/s. What waits at the
 /// sender drains after the sources have ended.
 #[test]

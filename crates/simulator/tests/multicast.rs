@@ -121,6 +121,8 @@ fn a_sink_counts_from_its_joining_to_its_leaving() {
         assert_eq!((b.sent, b.lost), (500, 0), "{transport}");
         assert!((199..=201).contains(&c.sent), "{transport}: {c:?}");
         assert!(c.lost <= 1, "but for what was under way: {transport}: {c:?}");
+        let fairness = it.fairness.expect("there are two sinks");
+        assert!(fairness > 0.999, "both have the whole rate while they are there: {fairness}");
     }
 }
 

@@ -191,7 +191,7 @@ fn relate_clocks(inner: &mut Agents, agents: &BTreeSet<usize>) -> Result<(), Fle
     while let Some(agent) = lacks(inner) {
         if requests.poll(Time::from_nanos(clock::raw_now())).is_some() {
             for agent in agents {
-                // Writing to the agents before took time.
+                // Of each agent its own: writing to those before takes time.
                 let sent = Time::from_nanos(clock::raw_now());
                 inner.agents[*agent].say(&ToAgent::Time(TimeRequest { sent }));
             }

@@ -162,7 +162,7 @@ impl Incoming {
         let _ = unpacker.unpack(at, packet, &mut |block| {
             if let Some(trip) = trips
                 .as_mut()
-                .and_then(|trips| trips.arrive(block.sequence, block.channels, block.origin, at))
+                .and_then(|trips| trips.arrive(block.sequence, block.first_channel, block.origin, at))
             {
                 round_trip.add(trip.as_nanos() as i64);
             }

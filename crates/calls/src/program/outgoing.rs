@@ -163,7 +163,7 @@ impl Outgoing {
         packets.clear();
         packer.pack(&block, &mut |packet| packets.push(packet));
         let now = crate::now();
-        self.trips.hand(block.sequence, (block.channels, self.stream.parts()), now);
+        self.trips.hand(block.sequence, self.stream.parts(), now);
         let result = line.send_all(now, &self.packets);
         self.block.add(called.since(block.captured).as_nanos() as i64);
         let packing = crate::now().since(called);

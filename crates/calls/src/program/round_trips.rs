@@ -1,5 +1,6 @@
 //! Round trips of what a reflector sends back.
 
+use trunkline_audio::pipeline::Stream;
 use trunkline_audio::playout::Origin;
 use trunkline_core::{Duration, Time};
 use trunkline_metrics::Delays;
@@ -27,17 +28,20 @@ pub(super) struct RoundTrips {
 struct Handed {
     sequence: u32,
     at: Time,
-    /// Channels that have not come back.
-    out: u16,
-    /// Parts that have not: a path may repeat one whose channels are fewer than those that are out.
-    parts: usize,
+    /// Parts that have not come back.
+    out: usize,
+    /// The first channels of those that have, as bits.
+    came: [u64; Stream::MOST_CHANNELS as usize / 64],
 }
 
 impl RoundTrips {
     /// Nothing was sent yet.
     pub(super) fn new() -> RoundTrips {
         RoundTrips {
-            blocks: vec![Handed { sequence: 0, at: Time::ZERO, out: 0, parts: 0 }; ON_THEIR_WAY],
+            blocks: vec![
+                Handed { sequence: 0, at: Time::ZERO, out: 0, came: Default::default() };
+                ON_THEIR_WAY
+            ],
             newest: None,
             delays: Delays::default(),
             sent: 0,
@@ -47,17 +51,19 @@ impl RoundTrips {
         }
     }
 
-    /// Notes the sending of a block of these channels in these parts.
-    pub(super) fn hand(&mut self, sequence: u32, (channels, parts): (u16, usize), at: Time) {
+    /// Notes the sending of a block in so many parts.
+    pub(super) fn hand(&mut self, sequence: u32, parts: usize, at: Time) {
         self.sent += parts as u64;
-        self.blocks[sequence as usize % ON_THEIR_WAY] = Handed { sequence, at, out: channels, parts };
+        let handed = Handed { sequence, at, out: parts, came: Default::default() };
+        self.blocks[sequence as usize % ON_THEIR_WAY] = handed;
     }
 
-    /// A part of a block has come back; its round trip, if it is the first copy of one that was on its way.
+    /// The part of a block that begins with this channel has come back; its round trip, if it is the first copy of one that was
+    /// on its way.
     pub(super) fn arrive(
         &mut self,
         sequence: u32,
-        channels: u16,
+        first_channel: u16,
         origin: Origin,
         at: Time,
     ) -> Option<Duration> {
@@ -65,12 +71,14 @@ impl RoundTrips {
         if block.sequence != sequence {
             return None;
         }
-        let left = block.out.checked_sub(channels).zip(block.parts.checked_sub(1));
-        let Some((out, parts)) = left else {
+        let bit = 1 << (first_channel % 64);
+        let came = block.came.get_mut(usize::from(first_channel / 64)).filter(|came| **came & bit == 0);
+        let (Some(came), Some(out)) = (came, block.out.checked_sub(1)) else {
             self.duplicate += 1;
             return None;
         };
-        (block.out, block.parts) = (out, parts);
+        *came |= bit;
+        block.out = out;
         self.returned += 1;
         match self.newest {
             Some(newest) if (sequence.wrapping_sub(newest) as i32) < 0 => {
@@ -101,17 +109,17 @@ mod tests {
     fn each_part_counts_once() {
         let mut trips = RoundTrips::new();
         for block in 0..3u32 {
-            trips.hand(u32::MAX.wrapping_add(block), (5, 2), ms(10 * u64::from(block)));
+            trips.hand(u32::MAX.wrapping_add(block), 2, ms(10 * u64::from(block)));
         }
         assert_eq!(trips.out(), 6);
-        assert_eq!(trips.arrive(u32::MAX, 3, Origin::Sent, ms(3)), Some(Duration::from_millis(3)));
-        assert_eq!(trips.arrive(1, 3, Origin::Sent, ms(24)), Some(Duration::from_millis(4)));
+        assert_eq!(trips.arrive(u32::MAX, 0, Origin::Sent, ms(3)), Some(Duration::from_millis(3)));
+        assert_eq!(trips.arrive(1, 0, Origin::Sent, ms(24)), Some(Duration::from_millis(4)));
         assert_eq!(
-            trips.arrive(u32::MAX, 2, Origin::Sent, ms(25)),
+            trips.arrive(u32::MAX, 3, Origin::Sent, ms(25)),
             Some(Duration::from_millis(25)),
             "its other part"
         );
-        assert_eq!(trips.arrive(u32::MAX, 2, Origin::Sent, ms(26)), None, "again");
+        assert_eq!(trips.arrive(u32::MAX, 3, Origin::Sent, ms(26)), None, "again");
         assert_eq!((trips.returned, trips.out()), (3, 3));
         assert_eq!((trips.duplicate, trips.reordered), (1, 1));
         assert_eq!(trips.delays.count(), 3);
@@ -120,9 +128,9 @@ mod tests {
     #[test]
     fn what_redundancy_brings_back_was_not_overtaken() {
         let mut trips = RoundTrips::new();
-        (0..3).for_each(|block| trips.hand(block, (1, 1), ms(0)));
+        (0..3).for_each(|block| trips.hand(block, 1, ms(0)));
         for (block, origin) in [(2, Origin::Sent), (0, Origin::Recovered), (1, Origin::Sent)] {
-            trips.arrive(block, 1, origin, ms(5));
+            trips.arrive(block, 0, origin, ms(5));
         }
         assert_eq!((trips.returned, trips.reordered), (3, 1));
     }
@@ -130,18 +138,22 @@ mod tests {
     #[test]
     fn a_part_that_a_path_repeats_is_no_other_part() {
         let mut trips = RoundTrips::new();
-        trips.hand(1, (9, 2), ms(0));
-        let mut arrive = || trips.arrive(1, 1, Origin::Sent, ms(5)).is_some();
-        assert_eq!([arrive(), arrive(), arrive()], [true, true, false], "a block has two parts");
-        assert_eq!((trips.out(), trips.duplicate), (0, 1));
+        trips.hand(1, 2, ms(0));
+        // Of nine channels eight and one.
+        let mut arrive = |first_channel| trips.arrive(1, first_channel, Origin::Sent, ms(5)).is_some();
+        assert_eq!([arrive(8), arrive(8), arrive(0), arrive(0)], [true, false, true, false]);
+        assert_eq!((trips.out(), trips.duplicate), (0, 2));
+        // A wrong reflector may name any channel.
+        let mut arrive = |first_channel| trips.arrive(1, first_channel, Origin::Sent, ms(5)).is_some();
+        assert_eq!([arrive(3), arrive(u16::MAX)], [false, false]);
     }
 
     #[test]
     fn what_was_never_sent_is_no_round_trip() {
         let mut trips = RoundTrips::new();
-        assert_eq!(trips.arrive(7, 1, Origin::Sent, ms(1)), None);
-        trips.hand(7, (1, 1), ms(2));
-        assert_eq!(trips.arrive(7 + ON_THEIR_WAY as u32, 1, Origin::Sent, ms(3)), None);
+        assert_eq!(trips.arrive(7, 0, Origin::Sent, ms(1)), None);
+        trips.hand(7, 1, ms(2));
+        assert_eq!(trips.arrive(7 + ON_THEIR_WAY as u32, 0, Origin::Sent, ms(3)), None);
         assert_eq!(trips.returned, 0);
     }
 }

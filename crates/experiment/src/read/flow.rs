@@ -349,7 +349,7 @@ fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
         narrowest: sink.forward.iter().map(|step| direction(step).rate).min(),
         packet: sink.forward.iter().map(|step| direction(step).mtu).chain(block).min(),
         blocks: flow.transport.window_in_blocks(),
-        in_sim_only: flow.transport.in_flight() != Some((option, bytes)),
+        on_sockets: flow.transport.in_flight(),
         back: Some(propagation_of(&sink.backward, links)),
     })
 }

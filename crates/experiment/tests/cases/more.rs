@@ -34,6 +34,15 @@ playback = { kind = "fifo", depth = 160, fill = 161 }"#,
         &[r#"x.toml:20:49: `fill` is 161, and the FIFO holds 160 samples; lower it or raise `depth`"#],
     ),
     (
+        r#"transport = { kind = "tcp", window = "32 KiB" }
+source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"transport = { kind = "sctp", window = "64 KiB" }
+source = { kind = "bulk", message = "40 KiB" }"#,
+        &[
+            r#"x.toml:25:37: a message of 40960 B is too large for `sctp`, which takes messages of up to 32768 B, half of its `window`"#,
+        ],
+    ),
+    (
         "a = {}",
         r#"a = { run = "iperf3 -s" }"#,
         &[r#"x.toml:5:13: `run` needs a `kernel` on which the program runs"#],

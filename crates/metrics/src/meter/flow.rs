@@ -408,7 +408,7 @@ impl FlowMeter {
                 .min()
                 .unwrap_or_else(|| self.delivery.voice_channels(&self.window, active)),
             sinks,
-            fairness: channels.fairness(self.meta.lasting, end_of_run),
+            fairness: channels.fairness(&self.meta, end_of_run),
             schedule_error: self.schedule_error.summary(),
             send_call: self.send_call.summary(),
             transport_counters: outcome.transport_counters,
@@ -462,7 +462,7 @@ impl FlowMeter {
                 Some(member) => (member.activity, member.counts, member.latency()),
                 None => (self.activity, self.summary.counts, of_flow),
             };
-            let active = length(activity.span(self.meta.lasting, end_of_run));
+            let active = length(activity.span(self.meta.lasting, self.meta.end_of_id(index, end_of_run)));
             Member { user: Rate::of(*delivered, active), counts, latency }
         };
         let members = channels.delivered.iter().enumerate().map(member).collect();
@@ -520,11 +520,12 @@ impl ChannelSums {
     }
 
     /// Jain's index of the throughputs of the members, each over its own active time.
-    fn fairness(&self, lasting: Lasting, end_of_run: Time) -> Option<f64> {
-        let rates = self.delivered.iter().zip(&self.activities).map(|(delivered, activity)| {
-            let active = length(activity.span(lasting, end_of_run));
-            Rate::of(*delivered, active).bits_per_second() as f64
-        });
+    fn fairness(&self, meta: &FlowMeta, end_of_run: Time) -> Option<f64> {
+        let rates =
+            self.delivered.iter().zip(&self.activities).enumerate().map(|(place, (delivered, activity))| {
+                let active = length(activity.span(meta.lasting, meta.end_of_id(place, end_of_run)));
+                Rate::of(*delivered, active).bits_per_second() as f64
+            });
         jain_fairness(rates)
     }
 

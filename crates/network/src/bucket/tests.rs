@@ -25,8 +25,10 @@ fn tokens_come_at_the_rate_until_the_bucket_is_full() {
     assert_eq!(bucket.earliest(us(5000), Bytes(300)), us(5300));
     assert!(bucket.has(us(5300), Bytes(300)) && !bucket.has(us(5299), Bytes(300)));
     assert_eq!(bucket.earliest(us(5400), Bytes(300)), us(5400));
-    // More than fits: when it is full.
+    // More than fits: when it is full; what it took on credit comes in before the next.
     assert_eq!(bucket.earliest(us(5400), Bytes(9000)), us(6000));
+    bucket.take(us(6000), Bytes(9000));
+    assert_eq!(bucket.earliest(us(6000), Bytes(100)), us(14_100));
 }
 
 #[test]
@@ -87,6 +89,24 @@ proptest! {
             shaper.take(now, Bytes(size));
             prop_assert_eq!(policer.meter(now, Bytes(size)), Color::Green);
         }
+    }
+
+    /// However small the bucket is beside the packets.
+    #[test]
+    fn a_shaped_source_keeps_its_rate(
+        bits in 1_000u64..1_000_000_000,
+        burst in 1u64..3_000,
+        sizes in prop::collection::vec(1u64..=1500, 2..80),
+    ) {
+        let mut shaper = bucket(bits, burst);
+        let mut now = Time::ZERO;
+        for &size in &sizes {
+            now = shaper.earliest(now, Bytes(size));
+            shaper.take(now, Bytes(size));
+        }
+        let sent: u64 = sizes[..sizes.len() - 1].iter().sum();
+        let allowed = u128::from(now.as_nanos()) * u128::from(bits) / 8_000_000_000 + u128::from(burst.max(1500));
+        prop_assert!(u128::from(sent) <= allowed + 1, "{sent} B, {allowed} B allowed");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) const SHAPE_BURST: Parameter = Parameter {
     kind: BURSTS,
     default: Preset::Text("1500 B"),
     doc: "With `shape-rate`, the size of the bucket: how much may be sent at once after a pause. A larger \
-          packet waits until the bucket is full.",
+          packet waits until the bucket is full, and what it takes beyond that comes in before the next one.",
 };
 pub(crate) const COMMITTED_RATE: Parameter = Parameter {
     name: "committed-rate",

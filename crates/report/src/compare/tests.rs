@@ -1,6 +1,8 @@
 use super::*;
 use crate::fixtures;
 use crate::{Screen, terminal_comparison};
+use trunkline_core::{Duration, Ratio};
+use trunkline_metrics::QualitySummary;
 use trunkline_store::Backend;
 
 fn estimate(mean: f64, standard_deviation: f64, repetitions: u32) -> Estimate {
@@ -27,6 +29,26 @@ fn a_run_does_not_differ_from_itself() {
         assert_eq!(row.difference, 0.0, "{}", row.figure.id);
         assert_ne!(row.is_significant(), Some(true));
     }
+}
+
+#[test]
+fn extrapolated_figures_are_marked() {
+    let mut run = fixtures::single(Backend::Sim);
+    let summaries = run.points.iter_mut().flat_map(|p| &mut p.repetitions).filter_map(|r| r.summary.as_mut());
+    for flow in summaries.flat_map(|summary| &mut summary.flows).take(1) {
+        flow.quality = Some(QualitySummary {
+            r: 10.0,
+            mos: 1.1,
+            mouth_to_ear: Some(Duration::from_secs(2)),
+            ppl: Ratio::ZERO,
+            burst_r: 1.0,
+            codec: "pcmu".to_owned(),
+        });
+    }
+    let text = terminal_comparison(&compare(&run, &run), true, Screen::default());
+    let line = text.lines().find(|line| line.contains("MOS")).unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(line.matches('?').count(), 2, "{text}");
+    assert!(text.contains("?: extrapolated beyond the range of the E-model"), "{text}");
 }
 
 #[test]

@@ -48,7 +48,10 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, screen: Screen) -
         out.paragraph("*: significant, with 95 % confidence (Welch's t-interval)", QUIET);
     }
     if rows.iter().any(|row| row.is_significant().is_none()) {
-        out.paragraph("?: without repetitions in both runs, the difference may be chance", QUIET);
+        out.paragraph("~: without repetitions in both runs, the difference may be chance", QUIET);
+    }
+    if rows.iter().any(|row| row.outside_model.0 || row.outside_model.1) {
+        out.paragraph("?: extrapolated beyond the range of the E-model (ITU-T G.107)", QUIET);
     }
     for point in comparison.unmatched.iter().take(UNMATCHED) {
         out.paragraph(&format!("only in {point}"), QUIET);
@@ -72,17 +75,21 @@ fn percent(share: f64) -> String {
 fn line(row: &Difference) -> Vec<Cell> {
     let shown = row.figure;
     let sign = match row.is_significant() {
-        None => "?",
+        None => "~",
         Some(true) => "*",
         Some(false) => "",
     };
     let relative = row.relative.map_or("–".to_owned(), percent);
     // In one unit, so that the two numbers compare as they stand.
     let unit = shown.quantity.unit(row.run.mean.abs().max(row.with.mean.abs()));
+    let marked = |estimate, is_outside| {
+        let mark = if is_outside { "?" } else { "" };
+        Cell::new(format!("{}{mark}", shown.quantity.show_estimate_in(estimate, unit)))
+    };
     vec![
         Cell::new(shown.name),
-        Cell::new(shown.quantity.show_estimate_in(&row.run, unit)),
-        Cell::new(shown.quantity.show_estimate_in(&row.with, unit)),
+        marked(&row.run, row.outside_model.0),
+        marked(&row.with, row.outside_model.1),
         Cell::new(relative),
         Cell::new(sign),
     ]

@@ -69,6 +69,19 @@ fn no_two_rows_look_alike_however_narrow_the_terminal() {
 }
 
 #[test]
+fn values_that_differ_in_their_key_alone_are_told_apart() {
+    let mut run = fixtures::swept(Backend::Sim);
+    run.axes[0].key = "flow.music.transport".to_owned();
+    let tcp = |key: &str| format!("{{ kind = \"tcp\", {key} = \"32 KiB\" }}");
+    run.axes[0].values = ["window", "max-window", "send-buffer"].map(tcp).into();
+    run.axes[0].values.push("{ kind = \"tcp\", window = \"64 KiB\" }".to_owned());
+    run.axes[0].numbers = None;
+    let shown: Vec<String> =
+        run.points.iter().map(|point| crate::view::shown_on(point, &run.axes, 0)).collect();
+    assert_eq!(shown, ["tcp window 32 KiB", "tcp max-window 32 KiB", "tcp send-buffer 32 KiB", "tcp 64 KiB"]);
+}
+
+#[test]
 fn a_slow_flow_does_not_choose_the_unit_of_a_fast_one() {
     let mut run = fixtures::swept(Backend::Sim);
     let summaries = run.points.iter_mut().flat_map(|p| &mut p.repetitions).filter_map(|r| r.summary.as_mut());

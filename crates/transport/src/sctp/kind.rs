@@ -255,7 +255,17 @@ impl TransportOptions for Sctp {
         conflicts
     }
 
-    fn packet(&self, _message: &MessageSize<'_>) -> Packet {
+    fn packet(&self, message: &MessageSize<'_>) -> Packet {
+        let MessageSize { noun, size, whole, varies, .. } = *message;
+        let most = self.config(None).max_message() as u64;
+        // Where sizes vary, some messages may pass; those that do not are refused as too large.
+        if !self.is_kernels && !varies && whole > most {
+            let half = if most < MAX_MESSAGE as u64 { ", half of its `window`" } else { "" };
+            let message = format!(
+                "{noun} of {size} B is too large for `sctp`, which takes messages of up to {most} B{half}"
+            );
+            return Packet::TooLarge { message, key: None };
+        }
         Packet::Needs {
             bytes: MIN_PACKET as u64,
             what: format!("SCTP needs packets of {MIN_PACKET} B"),
