@@ -94,7 +94,7 @@ fn corrupted_messages_are_never_received() {
     assert_eq!(voice.counts.lost, found.iter().sum::<u64>());
 }
 
-/// What a checksum discards is lost, also where a drop of the network would be known.
+/// Messages that a checksum discards are lost, also where drops of the network are known.
 #[test]
 fn corrupted_messages_are_lost() {
     for share in ["90 %", "100 %"] {

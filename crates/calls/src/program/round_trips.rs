@@ -51,7 +51,7 @@ impl RoundTrips {
         }
     }
 
-    /// Notes the sending of a block in so many parts.
+    /// Notes the sending of a block in this number of parts.
     pub(super) fn hand(&mut self, sequence: u32, parts: usize, at: Time) {
         self.sent += parts as u64;
         let handed = Handed { sequence, at, out: parts, came: Default::default() };

@@ -51,7 +51,7 @@ impl TokenBucket {
         now + Duration::from_nanos(u64::try_from(missing.div_ceil(self.rate)).unwrap_or(u64::MAX))
     }
 
-    /// Takes the tokens of `size` bytes, on credit if there are not so many.
+    /// Takes the tokens of `size` bytes, on credit if there are fewer.
     #[inline]
     pub fn take(&mut self, at: Time, size: Bytes) {
         self.tokens = self.tokens_at(at).saturating_sub(of(size));
@@ -64,7 +64,7 @@ impl TokenBucket {
     }
 }
 
-/// The tokens of so many bytes.
+/// The tokens of `size` bytes.
 fn of(size: Bytes) -> i128 {
     i128::from(size.count()) * BYTE
 }
