@@ -42,6 +42,12 @@ test('? lists the keys, but not where it is typed, and every view links its chap
   }
 });
 
+test('the documentation begins where its folder is asked for', async ({ page }) => {
+  await page.goto(`${server()}/docs/`);
+  await expect(page).toHaveTitle('Trunkline · Trunkline');
+  await expect(page.getByRole('navigation', { name: 'Chapters' })).toBeVisible();
+});
+
 test('the documentation is whole: every link within it leads somewhere', async ({ page, request }) => {
   const read = new Map<string, string>();
   const wanted = ['/docs/introduction.html'];

@@ -96,14 +96,10 @@ impl<'t> QueueWatch<'t> {
         tap: Option<&'t dyn RepetitionTap>,
         length: Duration,
     ) -> QueueWatch<'t> {
-        QueueWatch {
-            supervisor,
-            tap,
-            interval: SHORTEST_INTERVAL.max(length / MOST_LOOKS),
-            kept: SHORTEST_INTERVAL.max(length / KEPT_OF_QUEUE as u64),
-            queues: Vec::new(),
-            look: (Time::ZERO, 0),
-        }
+        let kept = SHORTEST_INTERVAL.max(length / KEPT_OF_QUEUE as u64);
+        // Without anybody who looks on, only what is kept is asked for: on the wire, a look takes time of the measurement.
+        let interval = if tap.is_some() { SHORTEST_INTERVAL.max(length / MOST_LOOKS) } else { kept };
+        QueueWatch { supervisor, tap, interval, kept, queues: Vec::new(), look: (Time::ZERO, 0) }
     }
 
     /// Adds the backlog over time to the summary of each link.

@@ -192,6 +192,27 @@ fn the_sound_of_a_channel_is_that_of_the_received_files() {
 }
 
 #[test]
+fn members_of_a_flow_that_is_made_for_several_hosts_have_their_own_sound() {
+    let text = "name = \"phones\"\nduration = \"2 s\"\n[hosts]\nphone = { count = 2 }\nb = {}\n[link.trunk]\n\
+                between = [\"phone\", \"b\"]\nrate = \"10 Mbit/s\"\n[flow.voice]\nfrom = \"phone\"\nto = \"b\"\n\
+                transport = \"udp\"\ncount = 2\naudio = true\nsource = { kind = \"voice\", samples = 80, phase = \"random\" }\n";
+    let (_folder, run) = stored(text);
+    let experiment =
+        Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+    let (scenario, seed) = (&experiment.points[0].scenario, Seed::new(run.info.seed, 0));
+    let one = &run.points[0].repetitions[0];
+    for member in 0..4 {
+        let sound = channel_sound(scenario, 0, (member, 0), seed, &one.traces[0].1);
+        let sound = sound.expect("the trace can be read").expect("it is voice");
+        let file = one.audio.iter().find(|path| path.ends_with(format!("voice-{member}-0.wav")));
+        let bytes = std::fs::read(file.expect("it was received")).expect("the file can be read");
+        let sent: Vec<u8> =
+            sound.sent.iter().flat_map(|sample| ((sample * 32_768.0) as i16).to_le_bytes()).collect();
+        assert!(sent.len() > 30_000 && sent == bytes[44..], "member {member}");
+    }
+}
+
+#[test]
 fn the_sound_of_a_long_run_is_that_of_its_first_ten_minutes() {
     let text = "name = \"long\"\nduration = \"603 s\"\n[hosts]\na = {}\nb = {}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
                 rate = \"10 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\

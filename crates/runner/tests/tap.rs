@@ -101,6 +101,38 @@ impl RepetitionTap for Ear {
 }
 
 #[test]
+fn without_a_listener_queues_are_looked_at_as_often_as_is_kept() {
+    let text = SWEEP.replace("duration = \"2 s\"\nrepetitions = 2", "duration = \"20 s\"\nrepetitions = 1");
+    let text = text.replace("[1, 2, 3]", "[3]");
+    let experiment =
+        Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let live = LiveOptions::new(FarEnd::Thread);
+    let request = Request {
+        experiment: &experiment,
+        file: Path::new("test.toml"),
+        backend: Backend::Sim,
+        jobs: 1,
+        live: &live,
+        wire: None,
+        hear: Hear::nothing(),
+        tap: None,
+        kernels: None,
+        fleet: None,
+    };
+    let outcome = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false)).unwrap();
+    let run = store.run(outcome.run.id).unwrap();
+    let summary = run.points[0].repetitions[0].summary.as_ref().unwrap();
+    let link = summary.links.iter().find(|link| link.link == "trunk a>b").unwrap();
+    let kept = &link.backlog_over_time;
+    // 400 of the 20 s, and the drain time.
+    assert!(kept.len() > 300 && kept.len() <= 401, "{} kept", kept.len());
+    assert!(kept.windows(2).all(|pair| pair[1].0.since(pair[0].0) >= Duration::from_millis(50)), "{kept:?}");
+    assert!(kept.iter().any(|(_, waiting)| *waiting > Bytes::ZERO));
+}
+
+#[test]
 fn each_repetition_is_heard_by_itself() {
     let experiment =
         Experiment::parse(SWEEP, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));

@@ -327,12 +327,63 @@ fn results_come_as_report_tables_figures_and_traces() {
     let bits: f64 = voice.throughput.iter().map(|rate| rate * 0.1).sum();
     assert_eq!((voice.flow.as_str(), bits.round() as usize), ("voice", points.len() * 80 * 8));
     assert!((voice.t[3] - 0.3).abs() < 1e-9 && voice.sampled.is_empty());
+    assert_eq!(voice.throughput.last(), Some(&0.0), "{voice:?}");
     assert!(over_time.queues.is_empty(), "nothing waits on an idle line: {over_time:?}");
     let none = format!("/api/v1/runs/{id}/points/9/repetitions/0/over-time");
     assert_eq!(server.get(&none).status, 404);
     let none = format!("/api/v1/runs/{id}/points/9/repetitions/0/flows/voice/latency");
     assert_eq!(server.get(&none).status, 404);
     assert_eq!(server.get(&format!("/api/v1/runs/{id}/files/..%2F..%2Ftrunkline.db")).status, 404);
+}
+
+#[test]
+fn a_run_has_its_sound_and_a_channel_without_sound_leaves_the_others_in_the_report() {
+    let server = TestServer::start();
+    let voice = "from = \"a\"\nto = \"b\"\ntransport = \"udp\"\naudio = true\nsource = { kind = \"voice\", samples = 80 }\n";
+    let text = format!(
+        "name = \"sound\"\nduration = \"2 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+         rate = \"72 kbit/s\"\nqueue = {{ kind = \"fifo\", limit = \"4 KB\" }}\n[flow.plain]\n{voice}[flow.played]\n\
+         playback = {{ kind = \"fifo\" }}\n{voice}"
+    );
+    let job = server.wait(&server.run(&text));
+    assert_eq!(job["state"], "done", "{job}");
+    let id = job["run"].as_u64().unwrap();
+    let of = |flow: &str, what: &str| {
+        server.get(&format!("/api/v1/runs/{id}/points/0/repetitions/0/flows/{flow}/{what}"))
+    };
+    let pieces: api::Pieces = serde_json::from_value(of("plain", "pieces").json()).unwrap();
+    assert!(pieces.duration > 1.5 && !pieces.lost.is_empty(), "{pieces:?}");
+    for of_what in ["sent", "heard"] {
+        let wav = of("plain", &format!("sound.wav?of={of_what}")).body;
+        assert_eq!(
+            (&wav[..4], wav.len()),
+            (&b"RIFF"[..], 44 + 2 * (pieces.duration * 8000.0).round() as usize)
+        );
+    }
+    for wrong in ["pieces", "sound.wav"] {
+        let reply = of("played", wrong);
+        assert_eq!(reply.status, 404);
+        assert!(reply.text().contains("playback"), "{}", reply.text());
+    }
+    let report = server.get(&format!("/api/v1/runs/{id}/report?sound=true")).text();
+    assert_eq!(report.matches("data:audio/wav").count(), 1);
+    assert!(report.contains("1 of 2 channels"), "it says that one is left out");
+    assert!(!server.get(&format!("/api/v1/runs/{id}/report")).text().contains("data:audio/wav"));
+    // What waited is kept without anybody looking on.
+    let over_time = format!("/api/v1/runs/{id}/points/0/repetitions/0/over-time");
+    let over_time: api::OverTime = serde_json::from_value(server.get(&over_time).json()).unwrap();
+    assert_eq!(over_time.queues.iter().map(|queue| queue.link.as_str()).collect::<Vec<_>>(), ["trunk a>b"]);
+    assert!(over_time.queues[0].bytes.iter().max() > Some(&1000), "{over_time:?}");
+}
+
+#[test]
+fn the_documentation_begins_with_its_introduction() {
+    let server = TestServer::start();
+    let introduction = server.get("/docs/introduction.html");
+    assert_eq!(introduction.status, 200);
+    for address in ["/docs", "/docs/"] {
+        assert_eq!(server.get(address).body, introduction.body);
+    }
 }
 
 /// The points of a latency answer, and how many messages were lost.

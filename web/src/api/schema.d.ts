@@ -642,9 +642,9 @@ export interface components {
             retransmissions: number[];
             /** @description When its first TCP connection was sampled. */
             sampled: number[];
-            /** @description Starts of equal intervals; empty if the trace is not on this server. */
+            /** @description Starts of equal intervals, and the end of the last one; empty if the trace is not on this server. */
             t: number[];
-            /** @description Payload received in each interval, in bit/s. */
+            /** @description Payload received in each interval, in bit/s; 0 at the end. */
             throughput: number[];
         };
         /** @description The data that a flow has received. */
@@ -1142,7 +1142,7 @@ export interface components {
             duration: number;
             /** @description Messages that arrived after their playout deadline. */
             late: number[][];
-            /** @description Messages that never arrived. */
+            /** @description Messages of which nothing is heard although they were due: lost, refused by the sender, or under way at the end. */
             lost: number[][];
         };
         /** @description An answer. */
@@ -1865,7 +1865,7 @@ export interface components {
             directory: string;
             /** @description A hash of the experiment file: runs with the same one ran the same file. */
             experiment_hash: string;
-            /** @description The experiment file's path when it was run. */
+            /** @description The experiment file's path when it was run; `-` in its folder if it came from standard input. */
             file: string;
             /**
              * Format: date-time

@@ -24,7 +24,7 @@ const SCRIPT: &str = include_str!("script.js");
 /// The report of a run as one self-contained HTML file; beside its counterpart on the other backend if that is given
 /// and comes from the same experiment file.
 pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
-    html_with_sound(run, counterpart, &[])
+    html_with_sound(run, counterpart, &EmbeddedSounds::default())
 }
 
 /// Audio inside the report.
@@ -32,14 +32,23 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
 pub struct EmbeddedSound {
     /// The point's index.
     pub point: u32,
-    /// `voice, channel 1`
+    /// Flow and channel: `voice, channel 1`.
     pub name: String,
     /// The audio as a `data:` address.
     pub address: String,
 }
 
+/// All audio inside a report.
+#[derive(Clone, Debug, Default)]
+pub struct EmbeddedSounds {
+    /// The included audio.
+    pub sounds: Vec<EmbeddedSound>,
+    /// Number of channels that are left out.
+    pub left_out: usize,
+}
+
 /// As [`html`], with sound to play.
-pub fn html_with_sound(run: &StoredRun, counterpart: Option<&StoredRun>, sounds: &[EmbeddedSound]) -> String {
+pub fn html_with_sound(run: &StoredRun, counterpart: Option<&StoredRun>, sounds: &EmbeddedSounds) -> String {
     let view = View::new(run, counterpart);
     let figures = figures(&view);
     let (of_sweep, of_points): (Vec<Figure>, Vec<Figure>) =
@@ -50,7 +59,7 @@ pub fn html_with_sound(run: &StoredRun, counterpart: Option<&StoredRun>, sounds:
         ("verdict", "Verdict", true),
         ("flows", "Flows", true),
         ("figures", "Figures", any_figure),
-        ("sound", "Sound", !sounds.is_empty()),
+        ("sound", "Sound", !sounds.sounds.is_empty()),
         ("links", "Links", !links.0.is_empty()),
         ("media", "Media", !media.0.is_empty()),
         ("detail", "Every figure", !view.flows.is_empty()),
@@ -65,7 +74,7 @@ pub fn html_with_sound(run: &StoredRun, counterpart: Option<&StoredRun>, sounds:
         (bundles::section(&view))
         @if !of_sweep.is_empty() { (sweep_figures(&of_sweep)) }
         @if !of_points.is_empty() { (point_figures(&view, &of_points)) }
-        @if !sounds.is_empty() { (sound(&view, sounds)) }
+        @if !sounds.sounds.is_empty() { (sound(&view, sounds)) }
         (links)
         (media)
         (detail::stalls(&view))
@@ -122,11 +131,16 @@ pub fn page(title: &str, version: &str, header: &Markup, main: &Markup) -> Strin
     .into_string()
 }
 
-fn sound(view: &View, sounds: &[EmbeddedSound]) -> Markup {
+fn sound(view: &View, EmbeddedSounds { sounds, left_out }: &EmbeddedSounds) -> Markup {
     html! {
         section aria-labelledby="sound" {
             h2 id="sound" { "Sound" }
-            p.aside { "Audio as heard in the first repetition of each point, with lost and late packets concealed." }
+            p.aside {
+                "The first channel of each voice flow in the first repetition of each point, as heard: with lost and late packets concealed."
+                @if *left_out > 0 {
+                    " " (sounds.len()) " of " (sounds.len() + left_out) " channels: for the others there was no room, or they could not be made again."
+                }
+            }
             @for EmbeddedSound { point, name, address } in sounds {
                 @let point = view.points().iter().find(|one| one.index == *point).map(|one| point_name(one, view.axes()));
                 @let title = match point { Some(point) if !point.is_empty() => format!("{name}, {point}"), _ => name.clone() };

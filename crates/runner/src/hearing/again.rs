@@ -30,7 +30,7 @@ pub struct ChannelSound {
 }
 
 /// Makes the sound of a channel of a repetition with this seed and trace. `None` if the flow has no audio in messages of one
-/// length, or no such member or channel. Only the first ten minutes are reconstructed.
+/// length, a `playback`, or no such member or channel. Only the first ten minutes are reconstructed.
 ///
 /// # Errors
 /// If the trace cannot be read.
@@ -45,9 +45,21 @@ pub fn channel_sound(
     else {
         return Ok(None);
     };
+    // The pieces that a FIFO plays and leaves out are not those of single messages.
+    if of.meta.voice_path.is_some_and(|path| path.playback.is_some()) {
+        return Ok(None);
+    }
     let samples = (trunkline_traffic::KINDS[of.source.kind].samples_per_packet)(&of.source.values);
+    // A flow that is made for several hosts is several flows, each with members of its own.
+    let (singles, id) = (scenario.singles(), of.meta.first.0 + member);
+    let single = singles
+        .flows
+        .iter()
+        .position(|one| (one.meta.first.0..one.meta.first.0 + one.meta.ids()).contains(&id));
+    let Some(single) = single else { return Ok(None) };
+    let meta = &singles.flows[single].meta;
     // Members at further sinks hear the same sources.
-    let source = scenario.build_source(flow, member % of.meta.members, seed);
+    let source = singles.build_source(single, (id - meta.first.0) % meta.members, seed);
     let (Some(format), Some(samples), Ok(mut source)) = (audio_of(of), samples, source) else {
         return Ok(None);
     };

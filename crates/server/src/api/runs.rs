@@ -164,7 +164,7 @@ pub struct Cdf {
 pub struct Pieces {
     /// Length of the sound.
     pub duration: f64,
-    /// Messages that never arrived.
+    /// Messages of which nothing is heard although they were due: lost, refused by the sender, or under way at the end.
     pub lost: Vec<[f64; 2]>,
     /// Messages that arrived after their playout deadline.
     pub late: Vec<[f64; 2]>,
@@ -184,9 +184,9 @@ pub struct OverTime {
 pub struct FlowOverTime {
     /// The flow's name.
     pub flow: String,
-    /// Starts of equal intervals; empty if the trace is not on this server.
+    /// Starts of equal intervals, and the end of the last one; empty if the trace is not on this server.
     pub t: Vec<f64>,
-    /// Payload received in each interval, in bit/s.
+    /// Payload received in each interval, in bit/s; 0 at the end.
     pub throughput: Vec<f64>,
     /// When its first TCP connection was sampled.
     pub sampled: Vec<f64>,

@@ -26,6 +26,7 @@ const PLACEHOLDER: &str = include_str!("placeholder.html");
 pub(crate) async fn asset(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let name = match uri.path().trim_start_matches('/') {
         "" => "index.html",
+        "docs" | "docs/" => "docs/introduction.html",
         name => name,
     };
     if method != Method::GET && method != Method::HEAD {

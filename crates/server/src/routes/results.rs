@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
+use trunkline_report::EmbeddedSounds;
 use trunkline_store::StoredRun;
 use utoipa::IntoParams;
 
@@ -49,7 +50,7 @@ pub(crate) async fn report(
 ) -> Result<Response, ApiError> {
     let html = app
         .blocking(move |app| {
-            let sounds = if with.sound { app.sounds(id)? } else { Vec::new() };
+            let sounds = if with.sound { app.sounds(id)? } else { EmbeddedSounds::default() };
             app.with_counterpart(id, |run, other| Ok(trunkline_report::html_with_sound(run, other, &sounds)))
         })
         .await?;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use trunkline_audio::wav::header_of;
 use trunkline_core::Seed;
 use trunkline_metrics::Fate;
-use trunkline_report::EmbeddedSound;
+use trunkline_report::{EmbeddedSound, EmbeddedSounds};
 use trunkline_runner::{ChannelSound, channel_sound};
 use utoipa::{IntoParams, ToSchema};
 
@@ -112,10 +112,11 @@ fn runs(fates: &[Fate], is_it: fn(Fate) -> bool) -> impl Iterator<Item = Range<u
 }
 
 impl App {
-    /// The audio of a run that a report includes.
-    pub(super) fn sounds(&self, id: u64) -> Result<Vec<EmbeddedSound>, ApiError> {
+    /// The audio of a run that a report includes: as much as fits.
+    pub(super) fn sounds(&self, id: u64) -> Result<EmbeddedSounds, ApiError> {
         let run = self.store.run(id)?;
-        let (mut sounds, mut length) = (Vec::new(), 0);
+        let (mut sounds, mut left_out) = (Vec::new(), 0);
+        let (mut length, mut is_full) = (0, false);
         for (point, one) in
             run.points.iter().filter_map(|point| Some((point.index, point.repetitions.first()?)))
         {
@@ -125,17 +126,21 @@ impl App {
                 if !one.audio.iter().any(|path| path.ends_with(&file)) {
                     continue;
                 }
-                let sound = self.sound(&which, Asked::default())?;
+                left_out += 1;
+                let sound = if is_full { None } else { self.sound(&which, Asked::default()).ok() };
+                let Some(sound) = sound else { continue };
                 let bytes = wav(sound.sample_rate, &sound.heard);
                 length += bytes.len();
-                if length > EMBEDDED {
-                    return Ok(sounds);
+                is_full = length > EMBEDDED;
+                if is_full {
+                    continue;
                 }
+                left_out -= 1;
                 let address = format!("data:audio/wav;base64,{}", BASE64.encode(&bytes));
                 sounds.push(EmbeddedSound { point, name: format!("{flow}, channel 1"), address });
             }
         }
-        Ok(sounds)
+        Ok(EmbeddedSounds { sounds, left_out })
     }
 
     fn sound(&self, which: &Which, asked: Asked) -> Result<ChannelSound, ApiError> {
@@ -155,7 +160,9 @@ impl App {
             None => None,
         };
         sound.ok_or_else(|| {
-            ApiError::not_found("there is no such channel with audio in messages of one length")
+            ApiError::not_found(
+                "there is no such channel with audio in messages of one length, or its flow has a `playback`",
+            )
         })
     }
 }

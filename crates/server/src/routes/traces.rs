@@ -172,6 +172,7 @@ fn shown(repetition: &StoredRepetition) -> Result<OverTime, ApiError> {
         let mut received = Throughput { interval, bits: Vec::new() };
         if trace.exists() {
             trunkline_store::read_trace(trace, &mut |record| received.add(record))?;
+            received.end(summary.map_or(Duration::ZERO, |summary| summary.duration));
         }
         let of_flow = summary.and_then(|summary| summary.flows.iter().find(|flow| flow.flow == *name));
         let samples = of_flow.map_or(&[][..], |flow| &flow.connection);
@@ -202,6 +203,12 @@ struct Throughput {
 }
 
 impl Throughput {
+    /// Adds the intervals until `duration` in which nothing arrived, and the end.
+    fn end(&mut self, duration: Duration) {
+        let intervals = duration.as_nanos().div_ceil(self.interval.as_nanos()) as usize;
+        self.bits.resize(self.bits.len().max(intervals) + 1, 0);
+    }
+
     /// Adds a message in the interval in which it arrived, unless that is long after the end.
     fn add(&mut self, record: &Record) {
         let Some(received) = record.received.filter(|_| record.fate != Fate::Duplicate) else { return };
@@ -312,6 +319,10 @@ mod tests {
         }
         received.add(&Record { received: None, ..record(0, Fate::Lost) });
         assert_eq!(received.bits, [0, 0, 1600]);
+        received.end(Duration::from_millis(450));
+        assert_eq!(received.bits, [0, 0, 1600, 0, 0, 0]);
+        received.end(Duration::ZERO);
+        assert_eq!(received.bits.len(), 7, "the end of what arrived after the end");
     }
 
     #[test]
