@@ -297,7 +297,7 @@ mod tests {
         );
     }
 
-    /// Stops what it is told of.
+    /// Stops at the first report.
     struct Impatient(AtomicBool);
 
     impl Observer for Impatient {

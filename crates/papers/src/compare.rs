@@ -6,15 +6,15 @@ use crate::study::Class;
 /// Relative errors of several cells, as shares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// How many cells were compared: published, not doubtful and not as zero, simulated.
+    /// Cells that were compared: published, not doubtful and not as zero, simulated.
     pub compared: usize,
-    /// How many published cells were left out because they are doubtful.
+    /// Published cells that were left out because they are doubtful.
     pub doubtful: usize,
-    /// How many could not be compared because nothing was simulated.
+    /// Cells that could not be compared because nothing was simulated.
     pub incomparable: usize,
-    /// How many were published as zero: they have no relative error.
+    /// Cells that were published as zero: they have no relative error.
     pub zeros: usize,
-    /// How many of these are zero here too, with as many digits as are printed.
+    /// Of these, cells that are zero here too, with as many digits as are printed.
     pub zeros_alike: usize,
     /// The median size of the errors; `None` if nothing was compared.
     pub median: Option<f64>,
@@ -57,7 +57,7 @@ pub fn classes(results: &Results) -> Vec<ClassErrors> {
     Class::ALL.map(of_class).into_iter().filter(|of_class| of_class.cells > 0).collect()
 }
 
-/// How far `simulated` is from `published`, as a share of it; `None` if that is zero.
+/// Error of `simulated` as a share of `published`; `None` if that is zero.
 pub fn relative_error(published: f64, simulated: f64) -> Option<f64> {
     let error = (simulated - published) / published.abs();
     error.is_finite().then_some(error)
