@@ -47,7 +47,7 @@ pub struct EmbeddedSounds {
     pub left_out: usize,
 }
 
-/// As [`html`], with sound to play.
+/// As [`html()`], with sound to play.
 pub fn html_with_sound(run: &StoredRun, counterpart: Option<&StoredRun>, sounds: &EmbeddedSounds) -> String {
     let view = View::new(run, counterpart);
     let figures = figures(&view);
