@@ -189,11 +189,7 @@ impl Order {
 /// A file that is written by a thread of its own, which may wait for the disk.
 pub(super) struct Recording {
     order: Order,
-    /// What was put in order last, and is not yet written.
-    tail: VecDeque<Vec<f32>>,
-    /// Frames that were put in order.
-    frames: u64,
-    channels: u64,
+    tail: Tail,
     /// When a packet arrived last, or the sender said that it has sent everything.
     heard: Time,
     /// True once the sender has said so.
@@ -202,6 +198,27 @@ pub(super) struct Recording {
     writer: Option<JoinHandle<Result<(), SoundError>>>,
     /// What [`finish`](Self::finish) or [`failure`](Self::failure) has found out.
     pub(super) outcome: Result<(), String>,
+}
+
+/// The last blocks that were put in order, and are not yet written.
+struct Tail {
+    blocks: VecDeque<Vec<f32>>,
+    /// Frames that were put in order.
+    frames: u64,
+    channels: u64,
+}
+
+impl Tail {
+    /// Takes the next block and writes the first one; returns false if it cannot be written.
+    fn push(&mut self, block: Vec<f32>, to_writer: Option<&SyncSender<Vec<f32>>>) -> bool {
+        self.frames += block.len() as u64 / self.channels.max(1);
+        self.blocks.push_back(block);
+        if self.blocks.len() <= HELD_BACK {
+            return true;
+        }
+        let first = self.blocks.pop_front().unwrap_or_default();
+        to_writer.is_some_and(|writer| writer.send(first).is_ok())
+    }
 }
 
 impl Recording {
@@ -228,9 +245,7 @@ impl Recording {
             .map_err(ProgramError::system("cannot start the thread that writes the recording"))?;
         Ok(Recording {
             order: Order::new(stream),
-            tail: VecDeque::new(),
-            frames: 0,
-            channels: stream.channels.into(),
+            tail: Tail { blocks: VecDeque::new(), frames: 0, channels: stream.channels.into() },
             heard: Time::ZERO,
             is_all_sent: false,
             to_writer: Some(to_writer),
@@ -264,10 +279,11 @@ impl Recording {
 
     /// Takes a block, or a part of one; says whether it could be given to the disk.
     pub(super) fn take(&mut self, arrived: &Arrived, samples: &[f32]) -> bool {
-        let mut ready = Vec::new();
         self.heard = self.heard.max(arrived.at);
-        self.order.take(arrived, samples, &mut |block| ready.push(block));
-        self.push(ready)
+        let Recording { order, tail, to_writer, .. } = self;
+        let mut is_written = true;
+        order.take(arrived, samples, &mut |block| is_written &= tail.push(block, to_writer.as_ref()));
+        is_written
     }
 
     /// When all has been sent, puts in order what is there, once that is everything or a transport that is not `reliable` has
@@ -287,24 +303,9 @@ impl Recording {
         }
     }
 
-    fn release(&mut self) -> bool {
-        let mut ready = Vec::new();
-        self.order.release(true, &mut |block| ready.push(block));
-        self.push(ready)
-    }
-
-    fn push(&mut self, ready: Vec<Vec<f32>>) -> bool {
-        let mut is_written = true;
-        for block in ready {
-            self.frames += block.len() as u64 / self.channels.max(1);
-            self.tail.push_back(block);
-            if self.tail.len() > HELD_BACK
-                && let Some(block) = self.tail.pop_front()
-            {
-                is_written &= self.to_writer.as_ref().is_some_and(|writer| writer.send(block).is_ok());
-            }
-        }
-        is_written
+    fn release(&mut self) {
+        let Recording { order, tail, to_writer, .. } = self;
+        order.release(true, &mut |block| _ = tail.push(block, to_writer.as_ref()));
     }
 
     /// Writes what is left and completes the file, when the session has ended like this. [`outcome`](Self::outcome) then says
@@ -317,15 +318,15 @@ impl Recording {
         }
         let wholeness = wholeness(self.order.counters(), sender, end);
         // The sender fills its last block with silence.
-        let end = sender.frames.unwrap_or(self.frames);
-        let mut beyond = self.frames.saturating_sub(end).saturating_mul(self.channels) as usize;
-        for block in self.tail.iter_mut().rev() {
+        let end = sender.frames.unwrap_or(self.tail.frames);
+        let mut beyond = self.tail.frames.saturating_sub(end).saturating_mul(self.tail.channels) as usize;
+        for block in self.tail.blocks.iter_mut().rev() {
             let cut = beyond.min(block.len());
             block.truncate(block.len() - cut);
             beyond -= cut;
         }
         // A writer that has failed says why when it is joined.
-        self.tail.drain(..).for_each(|block| _ = writer.send(block));
+        self.tail.blocks.drain(..).for_each(|block| _ = writer.send(block));
         drop(writer);
         self.to_writer = None;
         self.outcome = self.written().and(wholeness);
