@@ -214,7 +214,7 @@ test('two runs are compared, and a third tick takes none of them away', async ({
   await page.getByLabel('Tag', { exact: true }).pressSequentially('nobody has this');
   await expect(page.getByText('No run fits')).toBeVisible();
   // What is ticked and not shown can be let go of.
-  await page.getByRole('button', { name: 'Clear the choice' }).click();
+  await page.getByRole('button', { name: 'Clear selection' }).click();
   await expect(page.getByRole('heading', { name: 'Runs' })).toBeFocused();
   await expect(page.getByRole('link', { name: /^Compare/ })).toHaveCount(0);
   await page.getByLabel('Tag', { exact: true }).fill('');

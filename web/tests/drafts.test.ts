@@ -7,6 +7,7 @@ class Store {
   get length() {
     return this.items.size;
   }
+  setRoom = (room: number) => void (this.room = room);
   key = (index: number) => [...this.items.keys()][index] ?? null;
   getItem = (key: string) => this.items.get(key) ?? null;
   removeItem = (key: string) => void this.items.delete(key);
@@ -124,5 +125,9 @@ describe('drafts', () => {
     expect(drafts().map(({ text }) => text[0])).toEqual(['c']);
     keepDraft({ text: 'd'.repeat(400), name: 'x', history });
     expect(drafts().map(({ text }) => text[0])).toEqual(['c']);
+    // As soon as there is room, the same text is kept.
+    small.setRoom(900);
+    keepDraft({ text: 'd'.repeat(400), name: 'x', history });
+    expect(drafts().map(({ text }) => text[0])).toEqual(['d']);
   });
 });

@@ -38,9 +38,10 @@ fn included(text: &str, docs: &Path) -> io::Result<String> {
 }
 
 fn page(title: &str, contents: &str, body: &str) -> String {
+    let of_trunkline = if title == "Trunkline" { "" } else { " · Trunkline" };
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>{title} · Trunkline</title><link rel=\"icon\" href=\"/icon.svg\"><link \
+         content=\"width=device-width\"><title>{title}{of_trunkline}</title><link rel=\"icon\" href=\"/icon.svg\"><link \
          rel=\"stylesheet\" href=\"/docs.css\"></head>\n<body>\n<nav aria-label=\"Chapters\">\n<p><a href=\"/\">← To the page</a></p>\n\
          {contents}</nav>\n<main>\n{body}</main>\n</body>\n</html>\n"
     )

@@ -131,6 +131,8 @@ export function keepDraft(draft: Draft, isAlways = false): void {
   }
   // Nothing is won by that.
   for (const { id, ...old } of removed) written(id, old);
+  // The same text is tried again.
+  last = undefined;
   tell(UNKEPT);
 }
 
