@@ -26,7 +26,12 @@ pub struct Talker {
     id: FlowId,
     /// Whether its conversation has ended, and nothing else would hold its source back.
     is_cut_off: bool,
+    /// Messages in a row that were larger than the conversation takes.
+    too_large: u16,
 }
+
+/// Number of messages in a row, all too large, after which a saturating source ends: where sizes vary, the next one may fit.
+const MAX_TOO_LARGE: u16 = 1000;
 
 /// Instead of the source of a member whose connection does not stand yet.
 struct AwaitsConnection;
@@ -97,7 +102,7 @@ impl Talker {
             0 | 1 => Sequences::One(0),
             _ => Sequences::Many(vec![0; usize::from(channels)].into()),
         };
-        Talker { source, sequences, queue: None, id, is_cut_off: false }
+        Talker { source, sequences, queue: None, id, is_cut_off: false, too_large: 0 }
     }
 
     /// The same without its source, which [begins](Self::begin) when the member's connection stands.
@@ -319,6 +324,7 @@ impl Talker {
         };
         match conversation.send(now, Message::new(sent)) {
             Ok(()) => {
+                self.too_large = 0;
                 if spec.cover.is_none() {
                     out.unframed(&header);
                 }
@@ -331,8 +337,10 @@ impl Talker {
                     out.oversize(limit.saturating_sub(added));
                 }
                 out.observe(now, self.id, name.refused(length), None);
-                // Nothing would hold back a saturating source: it ends with its conversation, or with what never fits.
-                let is_final = matches!(error, SendError::Closed(_) | SendError::TooLarge { .. });
+                let is_too_large = matches!(error, SendError::TooLarge { .. });
+                self.too_large = self.too_large.saturating_add(is_too_large.into());
+                // Nothing would hold back a saturating source: it ends with its conversation, or when nothing fits.
+                let is_final = matches!(error, SendError::Closed(_)) || self.too_large >= MAX_TOO_LARGE;
                 self.is_cut_off |= spec.is_saturating && is_final;
             }
         }

@@ -233,13 +233,20 @@ fn a_message_that_is_too_large_is_refused_and_counted_and_the_next_goes() {
 }
 
 #[test]
-fn a_saturating_source_ends_with_a_message_that_never_fits() {
-    let mut sender = sender(&[(0, 0, 1001), (1, 0, 1001)]);
-    sender.spec.is_saturating = true;
-    sender.fill(0, &mut Pipe::with_room(9));
-    sender.fill(2, &mut Pipe::with_room(9));
-    assert_eq!(sender.log.0, ["larger than 1000", "0 ms, 4: refused 0/0 due 0 of 1001"]);
-    assert!(sender.talker.is_finished());
+fn a_saturating_source_ends_when_none_of_its_messages_fits() {
+    let messages = |sizes: &[usize]| -> Vec<(u64, u16, usize)> {
+        (0..2_000).zip(sizes.iter().cycle()).map(|(due, &size)| (due, 0, size)).collect()
+    };
+    let sent = |sizes: &[usize]| {
+        let mut sender = sender(&messages(sizes));
+        sender.spec.is_saturating = true;
+        let mut pipe = Pipe::with_room(9_999);
+        (0..2_000).for_each(|now| sender.fill(now, &mut pipe));
+        assert!(sender.talker.is_finished());
+        sender.log.0.iter().filter(|line| line.contains(": ")).count()
+    };
+    assert_eq!(sent(&[1001]), 1_000, "after that it is cut off");
+    assert_eq!(sent(&[1001, 1000]), 2_000, "where sizes vary, the next one may fit");
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub const PARAMETERS: &[Parameter] = &[
         kind: Kind::Durations { min: Duration::ZERO, max: Duration::from_secs(3600) },
         default: Preset::Absent,
         doc: "Additional random delay of each packet, such as `{ kind = \"uniform\", min = \"0 ms\", max = \"10 ms\" }`; \
-              what is the same for each packet belongs into `delay`. It does not reorder packets: a packet that would \
+              what is the same for each packet belongs in `delay`. It does not reorder packets: a packet that would \
               overtake an earlier one arrives together with it. Without this key, there is none.",
     },
     Parameter {

@@ -9,7 +9,7 @@ mod send;
 use std::collections::BTreeMap;
 
 use trunkline_core::{FlowId, Seed, Time};
-use trunkline_experiment::{Progress, Scenario, Supervisor};
+use trunkline_experiment::{Flow, Progress, Scenario, Supervisor};
 use trunkline_flows::{Buffers, Lane, Talker, TalkerSpec};
 use trunkline_metrics::{DriverOutcome, FlowOutcome, Recorder};
 use trunkline_transport::framing::Key;
@@ -142,8 +142,6 @@ impl<'s, 'g> Engine<'s, 'g> {
             let name = &scenario.flows[flow].meta.name;
             move |reason: String| SimulationError::Flow { flow: name.clone(), reason }
         };
-        let mut directions = scenario.links.iter().flat_map(|link| &link.directions);
-        let corrupts = directions.any(|direction| direction.impairments.corrupt.value() > 0.0);
         // Everything is built twice: first to learn when it is due, then in that order.
         let mut order = Vec::new();
         for (f, flow) in scenario.flows.iter().enumerate() {
@@ -164,8 +162,8 @@ impl<'s, 'g> Engine<'s, 'g> {
             if drops::are_messages(flow, conversation) {
                 engine.network.keep_dropped(f);
                 // A host that does not listen reports nothing, and nobody reports what it discards by its checksum.
-                engine.knows_drops[f] =
-                    !corrupts && flow.to.iter().all(|sink| sink.leave.is_none() && sink.fail.is_none());
+                engine.knows_drops[f] = !crosses_corruption(scenario, flow)
+                    && flow.to.iter().all(|sink| sink.leave.is_none() && sink.fail.is_none());
             }
             // What keeps a window, or a queue of its own, is held back by that.
             if let Some(buffer) = send_buffer.filter(|_| conversation.owner.is_none()) {
@@ -375,4 +373,13 @@ impl<'s, 'g> Engine<'s, 'g> {
             ..DriverOutcome::default()
         }
     }
+}
+
+/// True if a link on the way of a flow, or back, corrupts packets.
+fn crosses_corruption(scenario: &Scenario, flow: &Flow) -> bool {
+    let mut steps = flow.to.iter().flat_map(|sink| sink.forward.iter().chain(&sink.backward));
+    steps.any(|step| {
+        let direction = &scenario.links[step.link].directions[usize::from(step.from_port)];
+        direction.impairments.corrupt.value() > 0.0
+    })
 }

@@ -192,8 +192,7 @@ impl FlowMeter {
     pub(super) fn fate_of_missing(&self, channel: &Channel, sent: Time, listened: Option<Time>) -> Fate {
         let sink = (channel.member / self.meta.members.max(1)) as usize;
         let reliable = self.meta.reliable.get(sink).is_some_and(|reliable| *reliable);
-        let until = self.meta.presence.get(sink).map_or(Time::MAX, |there| there.end);
-        let listened = listened.map(|listened| listened.min(until));
+        let listened = listened.map(|listened| self.meta.end_of_id(channel.member as usize, listened));
         let least = self.meta.propagation.get(sink).copied().unwrap_or_default();
         let takes = self.latency.longest().max(least);
         let is_overtaken = channel.newest > sent + self.displaced;
