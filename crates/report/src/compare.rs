@@ -50,7 +50,7 @@ pub struct Difference {
     pub run: Estimate,
     /// In the one that it is compared with.
     pub with: Estimate,
-    /// True for one that is extrapolated beyond the range of the E-model.
+    /// Extrapolation of the two values beyond the range of the E-model.
     pub outside_model: (bool, bool),
     /// The mean of the second minus that of the first.
     pub difference: f64,

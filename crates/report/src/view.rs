@@ -301,7 +301,9 @@ pub(crate) fn shown_on(point: &StoredPoint, axes: &[Axis], axis: usize) -> Strin
     let value = value_on(point, axes, axis);
     let brief = shown(value);
     let is_unclear = |axis: &Axis| axis.values.iter().any(|other| other != value && shown(other) == brief);
-    if axes.get(axis).is_some_and(is_unclear) { written_out(value, true) } else { brief }
+    // Only tables lose their keys.
+    let is_table = value.trim_start().starts_with('{');
+    if is_table && axes.get(axis).is_some_and(is_unclear) { written_out(value, true) } else { brief }
 }
 
 /// A swept value as people read it.

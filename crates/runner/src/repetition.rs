@@ -51,7 +51,8 @@ pub(crate) fn measure(
         }
         None => &mut traces,
     };
-    let mut watch = QueueWatch::new(supervisor, tap.as_deref(), scenario.duration + scenario.drain);
+    let (length, is_simulated) = (scenario.duration + scenario.drain, request.backend.is_simulated());
+    let mut watch = QueueWatch::new(supervisor, tap.as_deref(), length, is_simulated);
 
     let meter = Meter::new(&flows, trace).with_bundles(&scenario.bundles).with_drain(scenario.drain);
     // Flows that are made for each of several hosts are counted together, and each by itself.

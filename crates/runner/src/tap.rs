@@ -95,10 +95,12 @@ impl<'t> QueueWatch<'t> {
         supervisor: &'t mut (dyn Supervisor + Send),
         tap: Option<&'t dyn RepetitionTap>,
         length: Duration,
+        is_simulated: bool,
     ) -> QueueWatch<'t> {
         let kept = SHORTEST_INTERVAL.max(length / KEPT_OF_QUEUE as u64);
-        // Without anybody who looks on, only what is kept is asked for: on the wire, a look takes time of the measurement.
-        let interval = if tap.is_some() { SHORTEST_INTERVAL.max(length / MOST_LOOKS) } else { kept };
+        // On the wire, a look takes time of the measurement: without anybody who looks on, only what is kept is asked for.
+        let is_often = tap.is_some() || is_simulated;
+        let interval = if is_often { SHORTEST_INTERVAL.max(length / MOST_LOOKS) } else { kept };
         QueueWatch { supervisor, tap, interval, kept, queues: Vec::new(), look: (Time::ZERO, 0) }
     }
 

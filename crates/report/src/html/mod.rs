@@ -55,11 +55,12 @@ pub fn html_with_sound(run: &StoredRun, counterpart: Option<&StoredRun>, sounds:
         figures.into_iter().partition(|f| f.point.is_none());
     let any_figure = !of_sweep.is_empty() || !of_points.is_empty();
     let (links, media) = (tables::links(&view), media::section(&view));
+    let has_sound = !sounds.sounds.is_empty() || sounds.left_out > 0;
     let parts = [
         ("verdict", "Verdict", true),
         ("flows", "Flows", true),
         ("figures", "Figures", any_figure),
-        ("sound", "Sound", !sounds.sounds.is_empty()),
+        ("sound", "Sound", has_sound),
         ("links", "Links", !links.0.is_empty()),
         ("media", "Media", !media.0.is_empty()),
         ("detail", "Every figure", !view.flows.is_empty()),
@@ -74,7 +75,7 @@ pub fn html_with_sound(run: &StoredRun, counterpart: Option<&StoredRun>, sounds:
         (bundles::section(&view))
         @if !of_sweep.is_empty() { (sweep_figures(&of_sweep)) }
         @if !of_points.is_empty() { (point_figures(&view, &of_points)) }
-        @if !sounds.sounds.is_empty() { (sound(&view, sounds)) }
+        @if has_sound { (sound(&view, sounds)) }
         (links)
         (media)
         (detail::stalls(&view))
@@ -136,9 +137,9 @@ fn sound(view: &View, EmbeddedSounds { sounds, left_out }: &EmbeddedSounds) -> M
         section aria-labelledby="sound" {
             h2 id="sound" { "Sound" }
             p.aside {
-                "The first channel of each voice flow in the first repetition of each point, as heard: with lost and late packets concealed."
+                "The first channel of each flow whose audio was kept, in the first repetition of each point, as heard: with lost and late packets concealed."
                 @if *left_out > 0 {
-                    " " (sounds.len()) " of " (sounds.len() + left_out) " channels: for the others there was no room, or they could not be made again."
+                    " " (sounds.len()) " of " (sounds.len() + left_out) " channels: for the others there was no room, or they could not be reconstructed."
                 }
             }
             @for EmbeddedSound { point, name, address } in sounds {

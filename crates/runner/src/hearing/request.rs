@@ -99,9 +99,17 @@ impl Hear {
                 return Err(HearError::NoFolder(file.clone()));
             }
             let is_alone = points == 1 && repetitions == 1;
+            // What is there, rather than all that may be written: that can be a hundred million files.
+            let there = std::fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+            let is_read = |path: &Path| identity(path).is_some_and(|it| read.contains(&it));
+            let read_here: Vec<_> =
+                there.filter(|one| is_read(&one.path())).map(|one| one.file_name()).collect();
             let runs = (0..points).flat_map(|point| (0..repetitions).map(move |run| (point, run)));
             let mut written = runs.map(|of| sound.path(Path::new(""), of, is_alone));
-            if let Some(file) = written.find(|file| identity(file).is_some_and(|it| read.contains(&it))) {
+            let is_named = |file: &PathBuf| read_here.iter().any(|name| file.file_name() == Some(name));
+            if !read_here.is_empty()
+                && let Some(file) = written.find(is_named)
+            {
                 return Err(HearError::IsRead(file));
             }
         }

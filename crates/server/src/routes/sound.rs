@@ -7,15 +7,18 @@ use axum::extract::State;
 use axum::response::Response;
 use data_encoding::BASE64;
 use serde::Deserialize;
+use trunkline_audio::format::{Encoding, Endian, Format};
 use trunkline_audio::wav::header_of;
 use trunkline_core::Seed;
+use trunkline_experiment::Experiment;
 use trunkline_metrics::Fate;
 use trunkline_report::{EmbeddedSound, EmbeddedSounds};
 use trunkline_runner::{ChannelSound, channel_sound};
+use trunkline_store::StoredRun;
 use utoipa::{IntoParams, ToSchema};
 
 use super::results::download;
-use super::traces::Which;
+use super::traces::{Which, trace};
 use crate::api::{ApiError, Pieces};
 use crate::app::{App, Shared};
 use crate::extract::{Path, Query};
@@ -85,7 +88,7 @@ pub(crate) async fn pieces(
 
 fn wav(sample_rate: u32, samples: &[f32]) -> Vec<u8> {
     let mut wav = header_of(1, sample_rate, samples.len() as u64).to_vec();
-    wav.extend(samples.iter().flat_map(|sample| ((sample * 32_768.0) as i16).to_le_bytes()));
+    Format { encoding: Encoding::I16, endian: Endian::Little }.encode(samples, &mut wav);
     wav
 }
 
@@ -115,6 +118,7 @@ impl App {
     /// The audio of a run that a report includes: as much as fits.
     pub(super) fn sounds(&self, id: u64) -> Result<EmbeddedSounds, ApiError> {
         let run = self.store.run(id)?;
+        let experiment = self.stored_experiment(&run).ok();
         let (mut sounds, mut left_out) = (Vec::new(), 0);
         let (mut length, mut is_full) = (0, false);
         for (point, one) in
@@ -127,8 +131,8 @@ impl App {
                     continue;
                 }
                 left_out += 1;
-                let sound = if is_full { None } else { self.sound(&which, Asked::default()).ok() };
-                let Some(sound) = sound else { continue };
+                let Some(experiment) = experiment.as_ref().filter(|_| !is_full) else { continue };
+                let Ok(sound) = sound_of(&run, experiment, &which, Asked::default()) else { continue };
                 let bytes = wav(sound.sample_rate, &sound.heard);
                 length += bytes.len();
                 is_full = length > EMBEDDED;
@@ -144,27 +148,37 @@ impl App {
     }
 
     fn sound(&self, which: &Which, asked: Asked) -> Result<ChannelSound, ApiError> {
-        let trace = self.trace(which)?;
         let run = self.store.run(which.id)?;
         let experiment = self.stored_experiment(&run)?;
-        let choice = run.points.iter().find(|point| point.index == which.point).map(|point| &point.choice);
-        let point = experiment.points.iter().find(|point| Some(&point.choice) == choice);
-        let flow =
-            |flows: &[trunkline_experiment::Flow]| flows.iter().position(|flow| flow.meta.name == which.flow);
-        let place = point.and_then(|point| Some((point, flow(&point.scenario.flows)?)));
-        let seed = Seed::new(run.info.seed, which.repetition);
-        let sound = match place {
-            Some((point, flow)) => {
-                channel_sound(&point.scenario, flow, (asked.member, asked.channel), seed, &trace)?
-            }
-            None => None,
-        };
-        sound.ok_or_else(|| {
-            ApiError::not_found(
-                "there is no such channel with audio in messages of one length, or its flow has a `playback`",
-            )
-        })
+        sound_of(&run, &experiment, which, asked)
     }
+}
+
+/// The sound of a channel of a run.
+fn sound_of(
+    run: &StoredRun,
+    experiment: &Experiment,
+    which: &Which,
+    asked: Asked,
+) -> Result<ChannelSound, ApiError> {
+    let trace = trace(run, which)?;
+    let choice = run.points.iter().find(|point| point.index == which.point).map(|point| &point.choice);
+    let point = experiment.points.iter().find(|point| Some(&point.choice) == choice);
+    let flow =
+        |flows: &[trunkline_experiment::Flow]| flows.iter().position(|flow| flow.meta.name == which.flow);
+    let place = point.and_then(|point| Some((point, flow(&point.scenario.flows)?)));
+    let seed = Seed::new(run.info.seed, which.repetition);
+    let sound = match place {
+        Some((point, flow)) => {
+            channel_sound(&point.scenario, flow, (asked.member, asked.channel), seed, &trace)?
+        }
+        None => None,
+    };
+    sound.ok_or_else(|| {
+        ApiError::not_found(
+            "there is no such channel with audio in messages of one length, or its flow has a `playback`",
+        )
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use trunkline_core::{Duration, Time};
 use trunkline_metrics::{Fate, LinkSummary, Record};
-use trunkline_store::{LatencySeries, StoredRepetition};
+use trunkline_store::{LatencySeries, StoredRepetition, StoredRun};
 use utoipa::IntoParams;
 
 use super::results::download;
@@ -237,26 +237,30 @@ impl App {
     }
 
     /// Location of a trace.
-    pub(super) fn trace(&self, which: &Which) -> Result<PathBuf, ApiError> {
-        let run = self.store.run(which.id)?;
-        let point = run.points.iter().find(|point| point.index == which.point);
-        let repetition = point.and_then(|p| p.repetitions.iter().find(|one| one.index == which.repetition));
-        let trace = repetition.and_then(|one| one.traces.iter().find(|(flow, _)| *flow == which.flow));
-        let Some((_, path)) = trace else {
-            return Err(ApiError::not_found(format_args!(
-                "run {} has no trace of flow `{}` in repetition {} of point {}",
-                which.id,
-                which.flow.escape_debug(),
-                which.repetition,
-                which.point
-            )));
-        };
-        match path.exists() {
-            true => Ok(path.clone()),
-            false => Err(ApiError::not_found(
-                "the trace is not on this server: it is on the host that measured the run, or not written yet",
-            )),
-        }
+    fn trace(&self, which: &Which) -> Result<PathBuf, ApiError> {
+        trace(&self.store.run(which.id)?, which)
+    }
+}
+
+/// Location of a trace of a run.
+pub(super) fn trace(run: &StoredRun, which: &Which) -> Result<PathBuf, ApiError> {
+    let point = run.points.iter().find(|point| point.index == which.point);
+    let repetition = point.and_then(|p| p.repetitions.iter().find(|one| one.index == which.repetition));
+    let trace = repetition.and_then(|one| one.traces.iter().find(|(flow, _)| *flow == which.flow));
+    let Some((_, path)) = trace else {
+        return Err(ApiError::not_found(format_args!(
+            "run {} has no trace of flow `{}` in repetition {} of point {}",
+            which.id,
+            which.flow.escape_debug(),
+            which.repetition,
+            which.point
+        )));
+    };
+    match path.exists() {
+        true => Ok(path.clone()),
+        false => Err(ApiError::not_found(
+            "the trace is not on this server: it is on the host that measured the run, or not written yet",
+        )),
     }
 }
 
