@@ -56,7 +56,7 @@ impl Failure {
                 format!("cannot write `{path}`: its disk is full; free some space, or choose another place")
             }
             ErrorKind::AlreadyExists => {
-                format!("cannot write `{path}`: it is there already; choose another name, or remove it first")
+                format!("cannot write `{path}`: it already exists; choose another name, or remove it first")
             }
             _ => format!("cannot write `{path}`: {error}"),
         })

@@ -249,7 +249,7 @@ fn runs_are_marked_chosen_compared_taken_elsewhere_and_removed() {
     bench.run(&["runs", "export", "1", "--to", "first.tar"]).ok();
     let again = bench.run(&["runs", "export", "1", "--to", "first.tar"]);
     assert!(
-        again.code == Some(1) && again.err.contains("`first.tar`: it is there already; choose another name"),
+        again.code == Some(1) && again.err.contains("`first.tar`: it already exists; choose another name"),
         "{again:#?}"
     );
     let archive = bench.path("first.tar");

@@ -32,7 +32,7 @@ const OF_A_SEED: &str = include_str!("build/random.c");
 /// Options of the kernel, beside the defaults of its architecture.
 const OPTIONS: &str = include_str!("build/options.config");
 
-/// The output of all steps, in the folder in which the kernel is built.
+/// The output of the current step, in the folder in which the kernel is built.
 const LOG: &str = ".trunkline-log";
 
 /// Interval in which a step is checked for its end.
@@ -124,8 +124,8 @@ pub fn build(
 /// The programs that are not in the path, and the source if it is not there.
 fn missing(source: &Path) -> Vec<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = |tool: &&&str| !std::env::split_paths(&path).any(|folder| folder.join(tool).is_file());
-    let tools = TOOLS.iter().filter(is_there).map(|tool| (*tool).to_owned());
+    let is_missing = |tool: &&&str| !std::env::split_paths(&path).any(|folder| folder.join(tool).is_file());
+    let tools = TOOLS.iter().filter(is_missing).map(|tool| (*tool).to_owned());
     let source = (!source.exists()).then(|| source.display().to_string());
     source.into_iter().chain(tools).map(|thing| format!("`{thing}`")).collect()
 }

@@ -32,8 +32,9 @@ mod linux {
             init::run().unwrap_or_else(|error| panic!("{error}"));
             return;
         }
-        let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
-        let built = home.join(".local/share/trunkline/kernels/linux-6.1");
+        let from = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let data = from("XDG_DATA_HOME").or_else(|| Some(from("HOME")?.join(".local/share")));
+        let built = data.unwrap_or_default().join("trunkline/kernels/linux-6.1");
         let kernel = std::env::var_os("TRUNKLINE_KERNEL").map_or(built, PathBuf::from);
         if !kernel.is_file() {
             let why = format!("{} is not there; `trunkline kernel build` builds it", kernel.display());

@@ -124,8 +124,11 @@ fn error(
     let lacking = errors.incomparable + errors.zeros - errors.zeros_alike;
     let (Some(found), Some((far, row))) = (errors.median, &errors.worst) else {
         return match lacking {
+            0 if errors.zeros > 0 => {
+                Judged::new(goal, format!("all {} zeros are zero here", errors.zeros), Outcome::Met)
+            }
             0 => Judged::new(goal, NO_PREDICTION.to_owned(), Outcome::NotJudged),
-            _ => Judged::new(goal, "nothing simulated".to_owned(), Outcome::Missed),
+            _ => Judged::new(goal, format!("{lacking} cells cannot be compared"), Outcome::Missed),
         };
     };
     let reached = found <= median && worst.is_none_or(|worst| far.abs() <= worst) && lacking == 0;

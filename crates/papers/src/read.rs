@@ -15,7 +15,7 @@ use crate::expression::Expression;
 use crate::reading::Reading;
 use crate::study::{
     Axis, Calibration, Cells, Classed, Experiment, Folder, Goal, Metric, NotReproduced, Note, Reference,
-    Repeat, Rows, Scatter, Study, Table, cells, expression, texts,
+    Repeat, Rows, Rule, Scatter, Study, Table, cells, expression, texts,
 };
 
 /// The file that says what a study is, in its folder.
@@ -269,6 +269,9 @@ impl Reader<'_> {
             let (path, columns) =
                 (format!("calibration/{place}"), core::slice::from_ref(&calibration.column));
             self.selection(&path, &calibration.tables, columns, &calibration.only, &tables);
+            if (calibration.rule == Rule::Formula) != calibration.formula.is_some() {
+                self.wrong(&path, "the rule `formula` needs a `formula`, and no other rule has one");
+            }
         }
         for (place, repeat) in written.repeat.iter().enumerate() {
             let path = format!("repeat/{place}");

@@ -62,7 +62,7 @@ pub(super) struct Shared {
     pub(super) left_out: AtomicU64,
     /// How it is doing.
     pub(super) figures: Mutex<Figures>,
-    /// Why what comes can no longer be written.
+    /// The error of the recording's file, once it cannot be written.
     pub(super) failure: OnceLock<String>,
 }
 

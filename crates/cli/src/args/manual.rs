@@ -24,7 +24,11 @@ const OWN_EXIT: &[(&[&str], u8, &str)] = &[
         output::BROKEN,
         "With --strict: a limit of the file is broken, or could not be evaluated at some point.",
     ),
-    (&["paper"], output::BROKEN, "With --strict: a goal was missed."),
+    (
+        &["paper"],
+        output::BROKEN,
+        "With --strict: a goal was missed, or with --calibrate a constant was not found again.",
+    ),
     (
         &["receive", "reflect", "serve", "agent"],
         output::INTERRUPTED,

@@ -161,7 +161,7 @@ pub struct LinkWords {
     /// COMMAND runs on the host `client`; the host at the other end is `server`. The description is a comma-separated list of
     /// a rate, a one-way delay, a loss (`1 %`), a queue (`fq-codel`) and its limit (`64 KiB`, `100 packets`), `trace=FILE` for
     /// a packet-delivery trace instead of the rate, or any other key of a link's direction as KEY=VALUE (`mtu=1400 B`,
-    /// `queue.target=10 ms`, `jitter={ kind = "uniform", min = "0 ms", max = "10 ms" }`). Without a rate, transmission takes no time.
+    /// `queue.target=10 ms`, `jitter={ kind = "uniform", min = "0 ms", max = "10 ms" }`). Without a rate or a `medium`, transmission takes no time.
     #[arg(long, value_name = "WORDS", conflicts_with = "file")]
     pub link: Option<String>,
 

@@ -129,7 +129,7 @@ fn kernels_folder() -> Result<PathBuf, Failure> {
 /// The means to start hosts that are kernels.
 #[cfg(target_os = "linux")]
 fn kernel_means() -> Option<KernelMeans> {
-    Some(KernelMeans { init: std::env::current_exe().ok()?, folder: kernels_folder().ok() })
+    Some(KernelMeans { init: own_program().ok()?, folder: kernels_folder().ok() })
 }
 
 /// The means to start hosts that are kernels: there are none.
@@ -138,7 +138,6 @@ fn kernel_means() -> Option<KernelMeans> {
     None
 }
 
-/// Reads the experiment file that was named, `-` for standard input.
 /// The name of an experiment file that is read from standard input.
 const STANDARD_INPUT: &str = "<stdin>";
 
@@ -147,6 +146,7 @@ fn named(file: &Path) -> std::path::Display<'_> {
     if file == Path::new("-") { Path::new(STANDARD_INPUT).display() } else { file.display() }
 }
 
+/// Reads the experiment file that was named, `-` for standard input.
 fn load(file: &Path, settings: &[Setting]) -> Result<Experiment, Failure> {
     let read = match file == Path::new("-") {
         true => trunkline_runner::load_from(

@@ -1,5 +1,6 @@
 //! `trunkline runs`
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
@@ -175,14 +176,10 @@ fn import(global: &Global, store: &Store, files: &[PathBuf]) -> Result<u8, Failu
 
 fn remove(global: &Global, store: &Store, names: &[String]) -> Result<u8, Failure> {
     // All must be there before any is gone.
-    let found = names.iter().map(|name| find(store, name)).collect::<Result<Vec<u64>, Failure>>()?;
+    let mut ids = names.iter().map(|name| find(store, name)).collect::<Result<Vec<u64>, Failure>>()?;
     // One that is named twice is removed once.
-    let mut ids: Vec<u64> = Vec::with_capacity(found.len());
-    found.into_iter().for_each(|id| {
-        if !ids.contains(&id) {
-            ids.push(id)
-        }
-    });
+    let mut seen = HashSet::new();
+    ids.retain(|id| seen.insert(*id));
     removed(global, store, &ids, false)
 }
 

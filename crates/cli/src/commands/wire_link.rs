@@ -91,16 +91,10 @@ impl Word<'_> {
 /// The keys that the link's medium requires; settings replace them.
 fn medium(words: &[Word<'_>]) -> Result<String, Failure> {
     let rate = words.iter().find(|word| word.key == RATE);
-    if let Some(medium) =
-        words.iter().find(|word| word.key == "medium" && word.value == "wifi" && rate.is_none())
-    {
-        return Err(Failure::input(format_args!(
-            "{} {}: name its rate too, such as `54 Mbit/s`",
-            medium.option, medium.text
-        )));
-    }
     let Some(trace) = words.iter().find(|word| word.key == TRACE) else {
-        return Ok(format!("rate = \"{FASTEST}\"\n"));
+        // Other media have a rate of their own.
+        let is_named = words.iter().any(|word| word.key == "medium");
+        return Ok(if is_named { String::new() } else { format!("rate = \"{FASTEST}\"\n") });
     };
     if let Some(rate) = rate {
         return Err(Failure::input(format_args!(
@@ -295,6 +289,12 @@ mod tests {
     #[test]
     fn without_a_rate_the_link_is_as_fast_as_can_be() {
         assert!(table(&words("30 ms", "", "")).contains(FASTEST));
+        // Unless its medium has a rate of its own.
+        for medium in ["medium=wifi", "medium=atm"] {
+            let loaded = load(&words(medium, "", "")).unwrap_or_else(|failure| panic!("{}", failure.message));
+            let rates = loaded.points[0].scenario.links[0].directions.iter().map(|direction| direction.rate);
+            assert!(rates.into_iter().all(|rate| rate < Rate::from_bits_per_second(200_000_000)), "{medium}");
+        }
     }
 
     #[test]
@@ -337,7 +337,6 @@ mod tests {
                 words("30 ms, jitter=5 ms", "", ""),
                 "--link jitter=5 ms: `jitter` is a delay that varies, and 5 ms",
             ),
-            (words("medium=wifi", "", ""), "--link medium=wifi: name its rate too, such as `54 Mbit/s`"),
             (words("5 Mbps", "", ""), "(units: bit/s, kbit/s, Mbit/s, Gbit/s;"),
         ];
         for (words, expected) in wrong {
