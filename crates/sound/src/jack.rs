@@ -176,19 +176,26 @@ impl Plugs {
         for wired in &mut self.wired {
             *wired = wired.take().filter(|other| others.contains(other));
         }
+        let mut refused = Vec::new();
         for channel in 0..self.wired.len() {
             if self.wired[channel].is_some() {
                 continue;
             }
             let is_free = |other: &&String| !self.wired.iter().flatten().any(|taken| taken == *other);
-            let Some(other) = others.iter().find(is_free) else { return };
+            let Some(other) = others.iter().find(is_free) else { break };
             let own = format!("{}:{}", client.name(), name(self.direction, channel));
-            // If it fails, the port is just going away: it is missing in the next list.
-            match self.direction {
+            let is_connected = match self.direction {
                 Direction::Input => client.connect(other, &own),
                 Direction::Output => client.connect(&own, other),
             };
             self.wired[channel] = Some(other.clone());
+            if !is_connected {
+                refused.push(channel);
+            }
+        }
+        // The server refuses ports of a client that is not active yet, or just going away: they are tried again.
+        for channel in refused {
+            self.wired[channel] = None;
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use trunkline_audio::format::Encoding;
 use trunkline_core::Time;
+use trunkline_io::jack::{Client, Direction, Period, Process};
 use trunkline_sound::file::Writer;
 use trunkline_sound::{Callbacks, Device, Format, Place, Status, Wanted, open};
 use trunkline_testkit::jack::Server;
@@ -157,6 +158,35 @@ fn a_server_that_comes_back_is_used_again_at_its_new_rate() {
     });
     assert_eq!((player.format().sample_rate, player.format().block_frames), (44_100, 128));
     heard.assert_whole(1000, 44_100);
+}
+
+/// Plays a constant on each of its ports.
+struct Constant;
+
+impl Process for Constant {
+    fn process(&mut self, period: &mut Period<'_>) {
+        period.output(0).fill(0.25);
+        period.output(1).fill(0.5);
+    }
+}
+
+/// Every client has ports before it is active, and until then the server refuses to connect them.
+#[test]
+fn ports_of_a_client_that_is_not_active_yet_are_connected_later() {
+    let _alone = alone();
+    let Some(server) = Server::start(48_000, 128) else { return };
+    let mut player = Client::open("player", Some(server.name())).unwrap();
+    for port in ["output_1", "output_2"] {
+        player.register(port, Direction::Output).unwrap();
+    }
+    let heard = Heard::default();
+    let listener = listen(server.name(), &heard);
+    until("the listener runs", || (!heard.0.lock().unwrap().is_empty()).then_some(()));
+    assert_eq!(listener.status(), Status::Running);
+    player.activate(Box::new(Constant)).unwrap();
+    until("both channels are heard, in their order", || {
+        heard.0.lock().unwrap().chunks(2).any(|frame| frame == [0.25, 0.5]).then_some(())
+    });
 }
 
 /// Plays what it captures.
