@@ -53,9 +53,10 @@ struct Acks {
 }
 
 impl Sender {
-    pub(super) fn new(packet_size: usize) -> Sender {
-        // RFC 3390: two to four packets, as many as 4380 bytes hold.
-        let initial = (4380 / packet_size.max(1) as u64).clamp(2, 4);
+    /// Begins with the window of RFC 3390 section 1, as RFC 4341 section 5 asks: two to four packets, as many as 4380 bytes
+    /// hold. As TCP's maximum segment size, `max_message` does not count headers.
+    pub(super) fn new(max_message: usize) -> Sender {
+        let initial = (4380 / max_message.max(1) as u64).clamp(2, 4);
         Sender {
             cwnd: initial,
             ssthresh: u64::MAX,

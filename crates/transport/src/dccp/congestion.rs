@@ -34,9 +34,10 @@ pub(super) enum Release {
 }
 
 impl Sender {
-    pub(super) fn new(ccid: Ccid, packet_size: usize, rtt: Option<Duration>) -> Sender {
+    /// `max_message` is the most that a data packet carries.
+    pub(super) fn new(ccid: Ccid, max_message: usize, rtt: Option<Duration>) -> Sender {
         match ccid {
-            Ccid::TcpLike => Sender::TcpLike(ccid2::Sender::new(packet_size)),
+            Ccid::TcpLike => Sender::TcpLike(ccid2::Sender::new(max_message)),
             Ccid::Tfrc | Ccid::TfrcSmallPackets => {
                 Sender::Tfrc(Box::new(tfrc_sender::Sender::new(ccid == Ccid::TfrcSmallPackets, rtt)))
             }

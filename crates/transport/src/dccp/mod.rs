@@ -225,7 +225,7 @@ impl DccpEndpoint {
             sent: Sent::new(iss),
             rtt: RoundTrip::default(),
             sampled: iss.minus(1),
-            sender: Sender::new(Ccid::default(), config.max_packet, None),
+            sender: Sender::new(Ccid::default(), config.max_message(), None),
             receiver: Receiver::new(Ccid::default(), None),
             agreed: [Ccid::default(); 2],
             responded: iss,

@@ -94,6 +94,10 @@ impl DccpEndpoint {
                 self.sequences.begin(first.minus(1));
                 self.arrived.begin(first);
             }
+            (State::Request, Body::Reset { .. }) => {
+                self.counters.sequence_invalid += 1;
+                return None;
+            }
             (State::Request, _) => {
                 if self.may_refuse() {
                     let reset = Reset::packet_error(header.body.kind());
@@ -301,7 +305,7 @@ impl DccpEndpoint {
     /// Congestion control as agreed on, with the round-trip time known by now.
     fn renew_congestion_control(&mut self, [sender, receiver]: [Ccid; 2]) {
         let rtt = self.rtt.known();
-        self.sender = Sender::new(sender, self.config.max_packet, rtt);
+        self.sender = Sender::new(sender, self.config.max_message(), rtt);
         self.receiver = Receiver::new(receiver, rtt);
         self.agreed = [sender, receiver];
     }

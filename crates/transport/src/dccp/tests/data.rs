@@ -6,6 +6,18 @@ use super::super::sequences::Sequences;
 use super::*;
 use crate::addressing::ipv4_of;
 
+/// RFC 3390 counts data, not headers: three packets of Ethernet's size, four of 980 bytes.
+#[test]
+fn the_initial_window_counts_what_packets_carry() {
+    for (max_packet, window) in [(1500, 3), (980, 4), (9000, 2)] {
+        let mut wire = Wire::open(&DccpConfig { max_packet, ..DccpConfig::default() });
+        for _ in 0..10 {
+            wire.send(From::Near, b"message").unwrap();
+        }
+        assert_eq!(wire.packets(From::Near).len(), window, "packets of {max_packet} bytes");
+    }
+}
+
 /// One message from near to far, as the packet that carries it.
 fn packet_of(wire: &mut Wire, message: &[u8]) -> Vec<u8> {
     wire.send(From::Near, message).unwrap();

@@ -35,6 +35,34 @@ fn a_server_asks_the_client_to_close_so_that_it_keeps_timewait() {
     assert_eq!((wire.near.state, wire.far.state), (State::Closed, State::Closed));
 }
 
+/// A Reset that does not acknowledge the Request may be anybody's: it ends nothing, and no Reset answers it (RFC 4340 section
+/// 8.5 step 4).
+#[test]
+fn a_reset_of_another_connection_neither_ends_a_request_nor_is_answered() {
+    let mut wire = Wire::new(&DccpConfig::default());
+    let request = wire.packets(From::Near);
+    let number = read(&request[0]).header.sequence;
+    let reset = |ack| {
+        let body = Body::Reset { ack, code: 3, data: [0; 3] };
+        let header = Header {
+            body,
+            source: FAR.port,
+            destination: NEAR.port,
+            sequence: 0,
+            ..read(&request[0]).header
+        };
+        let mut reset = Vec::new();
+        encode(&header, &[], &[], PSEUDO_HEADER, &mut reset);
+        reset
+    };
+    wire.carry(From::Far, &reset((number + 1) & ((1 << 48) - 1)));
+    assert_eq!((wire.near.state, bodies(&wire.packets(From::Near))), (State::Request, vec![]));
+    assert_eq!(counter(&wire.near, "sequence-invalid"), 1);
+    wire.carry(From::Far, &reset(number));
+    assert_eq!(wire.events(From::Near), [Event::Closed(CloseReason::Reset)]);
+    assert!(wire.packets(From::Near).is_empty());
+}
+
 #[test]
 fn what_waits_is_sent_before_the_close() {
     let mut wire = Wire::open(&DccpConfig::default());
