@@ -19,6 +19,8 @@ const IMMEDIATE: u8 = 8;
 const FURTHEST: u32 = 32_767;
 /// So many gaps are remembered; who sends more of them sends them again.
 const MOST_GAPS: usize = 1024;
+/// A SACK reports so many duplicates at most.
+const MOST_DUPLICATES: usize = 64;
 /// So many buffers of messages are kept for the next.
 const SPARE: usize = 64;
 
@@ -45,6 +47,8 @@ pub(super) struct Receiver {
     held: usize,
     acknowledgement: Acknowledgement,
     unacknowledged: u32,
+    /// TSNs that came again since the last SACK, as often as they came.
+    duplicates: Vec<u32>,
     spare: Vec<Vec<u8>>,
     /// Chunks for which there was no room.
     pub(super) refused: u64,
@@ -107,6 +111,7 @@ impl Receiver {
             held: 0,
             acknowledgement: Acknowledgement::None,
             unacknowledged: 0,
+            duplicates: Vec::new(),
             spare: Vec::new(),
             refused: 0,
         }
@@ -137,6 +142,9 @@ impl Receiver {
         let ahead = data.tsn.wrapping_sub(self.cumulative);
         let latest = self.rows.last().map_or(self.cumulative, |row| row.1);
         if !is_later(data.tsn, self.cumulative) || self.is_in_a_row(data.tsn) {
+            if self.duplicates.len() < MOST_DUPLICATES {
+                self.duplicates.push(data.tsn);
+            }
             self.acknowledgement = Acknowledgement::Now;
             return;
         }
@@ -252,24 +260,36 @@ impl Receiver {
 
     /// How long the acknowledgement is, in a packet with so much room.
     pub(super) fn sack_length(&self, room: usize) -> usize {
-        SACK + 4 * self.rows.len().min(room.saturating_sub(SACK) / 4)
+        let (rows, duplicates) = self.sack_numbers(room);
+        SACK + 4 * (rows + duplicates)
     }
 
-    /// Appends a SACK (RFC 9260 section 3.3.4) to a packet with so much room.
+    /// How many gap blocks and duplicates are reported with so much room: gap blocks first, the lowest before others.
+    fn sack_numbers(&self, room: usize) -> (usize, usize) {
+        let room = room.saturating_sub(SACK) / 4;
+        let rows = self.rows.len().min(room);
+        (rows, self.duplicates.len().min(room - rows))
+    }
+
+    /// Appends a SACK (RFC 9260 section 3.3.4) to a packet with so much room. It reports each duplicate since the last one
+    /// (section 6.2); those without room are forgotten.
     pub(super) fn write_sack(&mut self, into: &mut Vec<u8>, room: usize) {
-        let length = self.sack_length(room);
+        let (rows, duplicates) = self.sack_numbers(room);
+        let length = SACK + 4 * (rows + duplicates);
         self.announced = self.window.saturating_sub(self.held);
         into.extend_from_slice(&[kind::SACK, 0]);
         into.extend_from_slice(&(length as u16).to_be_bytes());
         into.extend_from_slice(&self.cumulative.to_be_bytes());
         into.extend_from_slice(&u32::try_from(self.announced).unwrap_or(u32::MAX).to_be_bytes());
-        let rows = &self.rows[..(length - SACK) / 4];
-        into.extend_from_slice(&(rows.len() as u16).to_be_bytes());
-        into.extend_from_slice(&[0, 0]);
-        for (first, last) in rows {
+        into.extend_from_slice(&(rows as u16).to_be_bytes());
+        into.extend_from_slice(&(duplicates as u16).to_be_bytes());
+        for (first, last) in &self.rows[..rows] {
             // At most `FURTHEST`.
             into.extend_from_slice(&(first.wrapping_sub(self.cumulative) as u16).to_be_bytes());
             into.extend_from_slice(&(last.wrapping_sub(self.cumulative) as u16).to_be_bytes());
+        }
+        for tsn in self.duplicates.drain(..).take(duplicates) {
+            into.extend_from_slice(&tsn.to_be_bytes());
         }
         self.acknowledgement = Acknowledgement::None;
         self.unacknowledged = 0;
@@ -418,5 +438,5 @@ impl Receiver {
     }
 }
 
-/// Bytes of a SACK without gap blocks.
+/// Bytes of a SACK without gap blocks and duplicates.
 const SACK: usize = 16;

@@ -163,6 +163,30 @@ fn a_stream_that_was_not_agreed_on_is_acknowledged_and_thrown_away() {
     }
 }
 
+/// RFC 9260 sections 3.3.4 and 6.2: each copy is reported once, behind the gap blocks.
+#[test]
+fn a_sack_reports_what_came_again() {
+    let (now, mut ends) = (Time::ZERO, ends(&SctpConfig::default()));
+    exchange(now, &mut ends, |_, _| true);
+    let far = &mut ends[1];
+    let (first, third) = (data(far, 1, 0, b"first"), data(far, 3, 0, b"third"));
+    let chunk = |value| Chunk { kind: kind::DATA, flags: 7, value };
+    let tsn = |value: &[u8]| wire::u32_at(value, 0).unwrap();
+    let answers =
+        inject(now, far, &[chunk(&first), chunk(&third), chunk(&third), chunk(&first), chunk(&third)]);
+    let sack = Header::verify(&answers[0]).unwrap().1.next().unwrap();
+    assert_eq!(sack.value[8..16], [0, 1, 0, 3, 0, 2, 0, 2], "one gap block, three duplicates");
+    let duplicates: Vec<_> = sack.value[16..].chunks(4).map(tsn).collect();
+    assert_eq!(duplicates, [tsn(&third), tsn(&first), tsn(&third)]);
+    let answers = inject(now, far, &[chunk(&first)]);
+    let sack = Header::verify(&answers[0]).unwrap().1.next().unwrap();
+    assert_eq!((sack.value[8..12].to_vec(), tsn(&sack.value[16..])), (vec![0, 1, 0, 1], tsn(&first)));
+    let second = data(far, 1, 0, b"second");
+    let answers = inject(now, far, &[Chunk { flags: 15, ..chunk(&second) }]);
+    let sack = Header::verify(&answers[0]).unwrap().1.next().unwrap();
+    assert_eq!(sack.value.len(), 12, "nothing is reported twice");
+}
+
 #[test]
 fn empty_messages_fill_buffers_as_others_do() {
     let config = SctpConfig { window: 8 << 10, send_buffer: 100, ..SctpConfig::default() };
