@@ -72,7 +72,7 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn compressed(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let parameters = brotli::enc::BrotliEncoderParams { quality: 11, ..Default::default() };
+    let parameters = brotli::enc::BrotliEncoderParams { quality: 9, ..Default::default() };
     let mut out = Vec::new();
     brotli::BrotliCompress(&mut &*bytes, &mut out, &parameters)?;
     Ok(out)

@@ -1,5 +1,5 @@
-//! The rules of `deny.toml` about licences, duplicates and sources, held against what Cargo resolves; and the exposure of
-//! the systemd units. `cargo deny check` applies the same rules and asks for advisories.
+//! The rules of `deny.toml` about licences, duplicates and sources, held against what Cargo resolves; the optimisation of what
+//! is given to others; and the exposure of the systemd units. `cargo deny check` applies the same rules and asks for advisories.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,6 +32,23 @@ fn texts(value: &Value) -> Vec<&str> {
 /// The packages that are not of this workspace.
 fn foreign(metadata: &Metadata) -> impl Iterator<Item = &Package> {
     metadata.packages.iter().filter(|package| package.source.is_some())
+}
+
+/// `dist` takes over what `release` says of single packages.
+#[test]
+fn what_a_first_build_optimises_less_is_optimised_in_dist() {
+    let text = std::fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml can be read");
+    let profiles: Table = text.parse().expect("Cargo.toml is TOML");
+    let of = |profile: &str| profiles["profile"][profile]["package"].as_table().expect("packages").clone();
+    let names: BTreeSet<String> =
+        metadata().packages.iter().map(|package| package.name.to_string()).collect();
+    let expected = Value::Table(Table::from_iter([("opt-level".to_owned(), Value::Integer(3))]));
+    let (release, dist) = (of("release"), of("dist"));
+    assert!(release.keys().eq(dist.keys()), "one of the lists has more packages than the other");
+    for (name, profile) in &dist {
+        assert_eq!(profile, &expected, "{name}");
+        assert!(names.contains(name), "there is no package {name}");
+    }
 }
 
 #[test]

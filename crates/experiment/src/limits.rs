@@ -183,10 +183,13 @@ fn never_known(metric: &FigureKind, flow: &FlowMeta) -> Option<&'static str> {
     let playback = flow.voice_path.and_then(|path| path.playback);
     match metric.id {
         _ if flow.members == 0 => None,
-        "capture_overflows" | "samples_lost" if flow.voice_path.is_some() => None,
-        "capture_overflows" | "samples_lost" => {
+        "capture_overflows" if flow.voice_path.is_none_or(|path| !path.captures) => {
+            Some("this flow has no A/D FIFO (`fifo` of the source `voice`)")
+        }
+        "samples_lost" if flow.voice_path.is_none() => {
             Some("this flow has neither an A/D FIFO (`fifo` of the source `voice`) nor a `playback`")
         }
+        "capture_overflows" | "samples_lost" => None,
         _ if flow.measured == Measured::Nothing => Some("the messages of this flow have no sink"),
         "late" | "loss_and_late" | "not_in_time" if flow.playout.is_none() => {
             Some("without a `playout` no message is late")

@@ -22,7 +22,7 @@ fn voice_path() {
     let experiment = Experiment::parse(&example("voice-path.toml"), "x.toml", &Beside).unwrap();
     let scenario = &experiment.points[0].scenario;
     let playback = Some(PlaybackFifo { depth: 2000, fill: 800 });
-    let expected = Some(VoicePath { samples: 80, pauses: false, playback });
+    let expected = Some(VoicePath { samples: 80, pauses: false, captures: true, playback });
     let paths: Vec<_> = scenario.flows.iter().map(|flow| flow.meta.voice_path).collect();
     assert_eq!(paths, [expected, expected, None]);
     assert!(!scenario.flows[0].meta.keeps_payload);

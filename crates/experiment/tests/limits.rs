@@ -305,6 +305,7 @@ fn a_limit_on_what_is_never_measured_is_refused() {
     };
     let (voice, played) = ("source = \"voice\"", "source = \"voice\"\nplayout = \"40 ms\"");
     let fifo = "source = \"voice\"\nplayback = { kind = \"fifo\", depth = 4096 }";
+    let captured = "source = { kind = \"voice\", fifo = 1200 }";
     let answered = "source = { kind = \"interactive\", answer = \"1 KB\" }";
     for (flow, limit, refused) in [
         (voice, "\"flow.call.late\" = \"< 1 %\"", Some("without a `playout` no message is late")),
@@ -315,8 +316,11 @@ fn a_limit_on_what_is_never_measured_is_refused() {
         (played, "\"flow.call.margin.min\" = \"> 1 ms\"", Some("this flow has no `playback`")),
         (played, "\"flow.call.silence\" = \"< 1 s\"", Some("this flow has no `playback`")),
         (fifo, "\"flow.call.margin.min\" = \"> 1 ms\"", None),
-        (played, "\"flow.call.capture-overflows\" = \"< 1\"", Some("neither an A/D FIFO")),
-        (fifo, "\"flow.call.capture-overflows\" = \"< 1\"", None),
+        (played, "\"flow.call.capture-overflows\" = \"< 1\"", Some("no A/D FIFO")),
+        (fifo, "\"flow.call.capture-overflows\" = \"< 1\"", Some("no A/D FIFO")),
+        (captured, "\"flow.call.capture-overflows\" = \"< 1\"", None),
+        (played, "\"flow.call.samples-lost\" = \"< 1\"", Some("neither an A/D FIFO")),
+        (fifo, "\"flow.call.samples-lost\" = \"< 1\"", None),
         (played, "\"flow.call.fairness\" = \"> 0.9\"", Some("only one member")),
         (&format!("{played}\ncount = 2"), "\"flow.call.fairness\" = \"> 0.9\"", None),
         (

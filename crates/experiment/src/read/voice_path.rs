@@ -36,6 +36,7 @@ impl Reader<'_> {
         Some(packetiser.filter(has_fifo).map(|packetiser| VoicePath {
             samples: packetiser.samples,
             pauses: packetiser.pauses,
+            captures: packetiser.has_fifo,
             playback,
         }))
     }

@@ -105,7 +105,7 @@ fn a_speaker_s_pause_is_silence_and_no_concealment() {
 fn a_fifo_plays_what_comes_and_conceals_while_it_is_empty() {
     let mu_law = AudioFormat { sample_rate: 8_000, coding: Coding::MuLaw, is_silent: false };
     let fifo = PlaybackFifo { depth: 400, fill: 160 };
-    let path = VoicePath { samples: 80, pauses: false, playback: Some(fifo) };
+    let path = VoicePath { samples: 80, pauses: false, captures: false, playback: Some(fifo) };
     let of =
         |sequence, due, received| Record { payload: 80, ..record(sequence, due, received, Fate::Received) };
     // Playback begins with the second. The third is lost: everything there is played at 50 ms, and the fourth comes at 65.
@@ -124,7 +124,7 @@ fn a_fifo_plays_what_comes_and_conceals_while_it_is_empty() {
 fn what_found_no_room_in_a_fifo_is_not_heard() {
     let mu_law = AudioFormat { sample_rate: 8_000, coding: Coding::MuLaw, is_silent: false };
     let fifo = PlaybackFifo { depth: 104, fill: 80 };
-    let path = VoicePath { samples: 80, pauses: false, playback: Some(fifo) };
+    let path = VoicePath { samples: 80, pauses: false, captures: false, playback: Some(fifo) };
     let of =
         |sequence, due, received| Record { payload: 80, ..record(sequence, due, received, Fate::Received) };
     let records = [of(0, 0, Some(20)), of(1, 10, Some(20))];

@@ -43,7 +43,10 @@ fn with_playout() -> FlowMeta {
 
 fn with_playback() -> FlowMeta {
     let playback = Some(PlaybackFifo { depth: 800, fill: 160 });
-    FlowMeta { voice_path: Some(VoicePath { samples: 80, pauses: false, playback }), ..meta(7, 2, 2) }
+    FlowMeta {
+        voice_path: Some(VoicePath { samples: 80, pauses: false, captures: false, playback }),
+        ..meta(7, 2, 2)
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 const PLAYBACK: PlaybackFifo = PlaybackFifo { depth: 400, fill: 0 };
 
 fn path(pauses: bool, playback: PlaybackFifo) -> VoicePath {
-    VoicePath { samples: 80, pauses, playback: Some(playback) }
+    VoicePath { samples: 80, pauses, captures: true, playback: Some(playback) }
 }
 
 /// Two members of two channels each, for half a second.
