@@ -118,15 +118,13 @@ impl Congestion {
         }
     }
 
-    /// A loss was noticed while TSNs up to `last` were on their way (RFC 9260 section 7.2.3); false if it belongs to one
-    /// that is known.
-    pub(super) fn lost(&mut self, last: u32) -> bool {
-        if self.recovery.is_some() {
-            return false;
+    /// A loss was noticed while TSNs up to `last` were on their way (RFC 9260 section 7.2.3): fast recovery begins, and lasts
+    /// until `last` is acknowledged. Losses in the meantime leave the window as it is (section 7.2.4, step 6).
+    pub(super) fn lost(&mut self, last: u32) {
+        if self.recovery.is_none() {
+            self.threshold = (self.window / 2).max(4 * self.packet);
+            (self.window, self.partial, self.recovery) = (self.threshold, 0, Some(last));
         }
-        self.threshold = (self.window / 2).max(4 * self.packet);
-        (self.window, self.partial, self.recovery) = (self.threshold, 0, Some(last));
-        true
     }
 
     /// Nothing was heard for a whole timeout (RFC 9260 section 7.2.3).
@@ -164,7 +162,8 @@ mod tests {
         assert_eq!(congestion.window(), 4000, "what is not used does not grow");
         congestion.acknowledged(0, 4000, 4000);
         assert_eq!(congestion.window(), 5000);
-        assert!(congestion.lost(9) && !congestion.lost(9));
+        congestion.lost(9);
+        congestion.lost(10);
         congestion.acknowledged(8, 4000, 4000);
         assert_eq!(congestion.window(), 4000, "not while it recovers");
         congestion.acknowledged(9, 1000, 4000);

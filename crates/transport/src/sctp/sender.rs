@@ -52,7 +52,8 @@ pub(super) struct Sender {
     peer_window: usize,
     /// Whether a chunk was sent for which the peer had no room, to hear when it has.
     probing: bool,
-    /// Whether a packet may leave whatever the congestion window: the first of a fast retransmission.
+    /// Whether a packet may leave whatever the congestion window: the first of a fast retransmission (RFC 9260 section 7.2.4,
+    /// step 3).
     is_fast: bool,
     congestion: Congestion,
     rto: Rto,
@@ -95,6 +96,8 @@ struct Sent {
     state: State,
     times: u16,
     missing: u8,
+    /// Whether it was marked for a fast retransmission, which happens once (RFC 9260 section 7.2.4).
+    is_fast: bool,
     at: Time,
 }
 
@@ -352,6 +355,7 @@ impl Sender {
             state: State::InFlight,
             times: 1,
             missing: 0,
+            is_fast: false,
             at: now,
         });
     }

@@ -129,19 +129,21 @@ impl Sender {
     /// Counts a report of what is missing below a place, and has sent again what is missing for certain. The newest of what
     /// this SACK acknowledges was sent at `newest`; `last` is the last TSN that was sent.
     ///
-    /// RFC 9260 does so once for each chunk, and waits for the timer if that is lost too. Here, as in the BSDs, reports count
-    /// again once something has come that was sent after it.
+    /// Each chunk is fast-retransmitted once: if that is lost too, it waits for the timer (RFC 9260 section 7.2.4, step 5). Of a
+    /// chunk that the timer repeated, reports count once something has come that was sent after it.
     fn count_missing(&mut self, below: usize, newest: Time, last: u32) {
         for sent in self.outstanding.iter_mut().take(below.saturating_sub(1)) {
-            if sent.state != State::InFlight || (sent.times > 1 && sent.at >= newest) {
+            if sent.state != State::InFlight || sent.is_fast || (sent.times > 1 && sent.at >= newest) {
                 continue;
             }
             sent.missing += 1;
             if sent.missing >= MISSING {
                 sent.state = State::Lost;
+                sent.is_fast = true;
                 self.flight.remove(sent.length);
                 self.lost += 1;
-                self.is_fast |= self.congestion.lost(last);
+                self.congestion.lost(last);
+                self.is_fast = true;
             }
         }
     }
