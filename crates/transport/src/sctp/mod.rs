@@ -1,9 +1,8 @@
 //! SCTP (RFC 9260) with partial reliability (RFC 3758), over UDP (RFC 6951) or IP.
 //!
 //! Packets are the SCTP packets themselves; the headers of UDP and IP count in [`Transmit::size`]. The ports are those
-//! of the addresses. What differs from a kernel's SCTP: one address per end; no limit to the packets that leave at once but
-//! the windows; no heartbeats while nothing is to be sent (those of the peer are answered): a peer that vanishes then is
-//! noticed with the next message; and a peer that begins anew ends the association, as an abort does. A message is never
+//! of the addresses. What differs from a kernel's SCTP: one address per end; no heartbeats while
+//! nothing is to be sent (those of the peer are answered): a peer that vanishes then is noticed with the next message; and a peer that begins anew ends the association, as an abort does. A message is never
 //! delivered in parts, and an end sends none larger than half of the window that its peer offered.
 
 mod association;

@@ -27,6 +27,8 @@ pub(super) const UNORDERED: u8 = 4;
 /// So many chunks are outstanding at most: gap blocks count no further than 16 bits, and sequence numbers of a stream are told
 /// apart up to half of their range.
 const MOST_OUTSTANDING: usize = 32_767;
+/// Max.Burst (RFC 9260 section 16): so many packets of new data leave at once.
+const MAX_BURST: u32 = 4;
 /// So many buffers of messages are kept for the next.
 const SPARE: usize = 64;
 
@@ -55,6 +57,8 @@ pub(super) struct Sender {
     /// Whether a packet may leave whatever the congestion window: the first of a fast retransmission (RFC 9260 section 7.2.4,
     /// step 3).
     is_fast: bool,
+    /// How many packets of new data may still leave before the next SACK, timeout or message (RFC 9260 section 6.1, rule D).
+    burst: u32,
     congestion: Congestion,
     rto: Rto,
     /// Round trips are measured with chunks from this TSN on, so that there is one measurement in each.
@@ -154,6 +158,7 @@ impl Sender {
             peer_window: 0,
             probing: false,
             is_fast: false,
+            burst: MAX_BURST,
             congestion: Congestion::new(packet),
             rto: Rto::default(),
             measured_to: first,
@@ -227,6 +232,7 @@ impl Sender {
         let (stream, held) = (self.stream, bytes.len());
         self.messages.push_back(Message { bytes, held, protocol, stream, sequence: 0, accepted: now });
         self.held += held;
+        self.burst = MAX_BURST;
         self.stream = (stream + 1) % self.streams;
     }
 
@@ -241,6 +247,7 @@ impl Sender {
             return;
         }
         self.timer = None;
+        self.burst = MAX_BURST;
         self.rto.back_off();
         self.congestion.timed_out();
         self.is_fast = false;
@@ -268,13 +275,14 @@ impl Sender {
         }
         let length = self.next_piece()?.1;
         let has_room = length <= self.peer_window || self.flight.data == 0;
-        (may && has_room && self.outstanding.len() < MOST_OUTSTANDING).then_some(DATA_HEADER + length)
+        (may && has_room && self.burst > 0 && self.outstanding.len() < MOST_OUTSTANDING)
+            .then_some(DATA_HEADER + length)
     }
 
     /// Appends to a packet the chunks that may be sent now and fit into it; whether any are DATA.
     pub(super) fn write(&mut self, now: Time, into: &mut Vec<u8>) -> bool {
         let begin = into.len();
-        let mut repeats = false;
+        let (mut repeats, mut has_new) = (false, false);
         while let Some(length) = self.next_length(now)
             && into.len() + length <= self.packet
         {
@@ -285,9 +293,11 @@ impl Sender {
                 repeats = true;
             } else {
                 self.write_new(now, into);
+                has_new = true;
             }
         }
         self.retransmissions += u64::from(repeats);
+        self.burst -= u32::from(has_new);
         // That was one packet.
         self.is_fast &= into.len() == begin;
         into.len() > begin

@@ -3,7 +3,7 @@
 use trunkline_core::Time;
 
 use super::super::wire::{self, is_later};
-use super::{Sender, Sent, State, chunk_size};
+use super::{MAX_BURST, Sender, Sent, State, chunk_size};
 
 /// Reports that a chunk is missing until it is sent again (RFC 9260 section 7.2.4).
 const MISSING: u8 = 3;
@@ -41,6 +41,7 @@ impl Sender {
         if is_later(self.acknowledged, cumulative) || advance > self.outstanding.len() {
             return; // an old one, or of what was never sent
         }
+        self.burst = MAX_BURST;
         let (last, flight) = (self.next_tsn().wrapping_sub(1), self.flight.chunks);
         let mut fresh = Fresh::default();
         for _ in 0..advance {

@@ -1,12 +1,43 @@
 use super::super::wire::Header;
 use super::*;
 
-/// All that may be sent now.
-fn send(sender: &mut Sender) {
+/// All that may be sent now; how many packets.
+fn send(sender: &mut Sender) -> usize {
     let mut packet = vec![0; COMMON_HEADER];
+    let mut count = 0;
     while sender.write(Time::ZERO, &mut packet) {
         packet.truncate(COMMON_HEADER);
+        count += 1;
     }
+    count
+}
+
+/// All that the windows allow, in many bursts.
+fn fill(sender: &mut Sender) {
+    sender.burst = MAX_BURST;
+    while send(sender) > 0 {
+        sender.burst = MAX_BURST;
+    }
+}
+
+/// RFC 9260 section 6.1, rule D: Max.Burst packets of new data for each SACK, however much it acknowledges, and for each
+/// message.
+#[test]
+fn no_more_than_four_packets_of_new_data_leave_at_once() {
+    let mut sender = Sender::new(&SctpConfig::default(), 1);
+    sender.agree(1 << 20, 1, true);
+    sender.congestion = Congestion::new(20_000);
+    for _ in 0..60 {
+        sender.push(Time::ZERO, &[1; 1000]);
+    }
+    assert_eq!(send(&mut sender), 4);
+    fill(&mut sender);
+    let all = sender.outstanding.len() as u32;
+    assert!(all > 30 && all < 60, "{all}");
+    sender.acknowledge(Time::ZERO, all, Some(1 << 20), &[]);
+    assert_eq!((send(&mut sender), send(&mut sender)), (4, 0));
+    sender.push(Time::ZERO, &[1; 1000]);
+    assert_eq!(send(&mut sender), 4);
 }
 
 #[test]
@@ -49,7 +80,7 @@ fn a_shutdown_says_nothing_of_what_lies_behind_gaps() {
     for n in 0..3 {
         sender.push(Time::ZERO, &[n; 100]);
     }
-    send(&mut sender);
+    fill(&mut sender);
     sender.acknowledge(Time::ZERO, 1, Some(100_000), &[0, 2, 0, 2]);
     sender.acknowledge(Time::ZERO, 1, None, &[]);
     assert_eq!((sender.beyond_gap, sender.lost), (1, 0));
@@ -63,7 +94,7 @@ fn no_more_is_outstanding_than_numbers_can_tell_apart() {
     for _ in 0..40_000 {
         sender.push(Time::ZERO, &[1]);
     }
-    send(&mut sender);
+    fill(&mut sender);
     assert_eq!(sender.outstanding.len(), 32_767);
 }
 
@@ -75,7 +106,7 @@ fn losses_within_a_round_trip_halve_the_window_once() {
     for _ in 0..70 {
         sender.push(Time::ZERO, &[1; 1000]);
     }
-    send(&mut sender);
+    fill(&mut sender);
     assert!(sender.outstanding.len() > 30);
     // The first and the twentieth are lost.
     for last in 2..8u8 {
