@@ -73,6 +73,22 @@ fn what_is_found_is_kept_table_by_table_and_shown_by_the_next_server() {
     assert_eq!(ours(&both), ours(&shown));
     assert!(table(&both, "table04").ours);
     assert!(!table(&both, "table06").ours);
+    // Cells of the paper's tables have a class, ours have none, and the errors of each class are those of its cells.
+    let has_class = |name: &str| {
+        table(&both, name).rows.iter().flat_map(|row| &row.cells).any(|cell| cell.class.is_some())
+    };
+    assert_eq!((has_class("table04"), has_class("today_lan")), (true, false));
+    let published = |cell: &&api::PaperCell| cell.published.is_some() && !cell.repeats;
+    let rows = both.tables.iter().flat_map(|table| &table.rows);
+    let cells: Vec<api::PaperCell> =
+        rows.flat_map(|row| row.cells.iter().filter(published)).cloned().collect();
+    for of_class in &both.classes {
+        let mine = cells.iter().filter(|cell| cell.class == Some(of_class.class));
+        assert_eq!(mine.count(), of_class.cells, "{of_class:?}");
+    }
+    assert_eq!(both.classes.iter().map(|of_class| of_class.cells).sum::<usize>(), cells.len());
+    assert!(both.classes.iter().any(|of_class| of_class.median.is_some()), "{:?}", both.classes);
+    assert!(both.constants > 0);
 
     let figure = &both.paper.figures[0].name;
     std::fs::write(place.path().join("store/papers/weaver1992").join(format!("{figure}.svg")), "<svg/>")

@@ -360,7 +360,27 @@ fn a_run_has_its_sound_and_a_channel_without_sound_leaves_the_others_in_the_repo
             (&b"RIFF"[..], 44 + 2 * (pieces.duration * 8000.0).round() as usize)
         );
     }
-    for wrong in ["pieces", "sound.wav"] {
+    // The place in the sound is that of the message: its pauses are left out.
+    let (points, _) = unpacked(&of("plain", "latency").body);
+    let moment = |at: f64, latency: f64| {
+        let reply = of("plain", &format!("moment?at={at}&latency={latency}"));
+        serde_json::from_value::<api::Moment>(reply.json()).unwrap()
+    };
+    let places: Vec<f64> =
+        points.iter().step_by(10).map(|(at, latency)| moment(*at, f64::from(*latency)).position).collect();
+    assert!(places.is_sorted() && places.len() > 5, "{places:?}");
+    assert!(
+        places
+            .iter()
+            .all(|place| *place < pieces.duration && (place * 100.0 - (place * 100.0).round()).abs() < 1e-6),
+        "{places:?}"
+    );
+    let is_lost = |place: f64| pieces.lost.iter().any(|[from, to]| (*from..*to).contains(&(place + 1e-6)));
+    assert!(!places.iter().any(|place| is_lost(*place)));
+    for wrong in ["moment", "moment?at=NaN", "moment?at=x"] {
+        assert_eq!(of("plain", wrong).status, 400, "{wrong}");
+    }
+    for wrong in ["pieces", "sound.wav", "moment?at=1"] {
         let reply = of("played", wrong);
         assert_eq!(reply.status, 404);
         assert!(reply.text().contains("playback"), "{}", reply.text());

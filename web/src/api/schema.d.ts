@@ -916,6 +916,24 @@ export interface components {
             /** @description The code of a link that `trunkline serve token` printed. */
             code: string;
         };
+        /** @description The place of a message in the sound of its channel. */
+        Moment: {
+            /**
+             * Format: int32
+             * @description Its channel, from 0.
+             */
+            channel: number;
+            /**
+             * Format: int32
+             * @description The member of the flow, from 0.
+             */
+            member: number;
+            /**
+             * Format: double
+             * @description Its place in the sound, in seconds.
+             */
+            position: number;
+        };
         /** @description An agent to enrol at. */
         NewAgent: {
             /** @description Its address: `host:port`. */
@@ -1042,6 +1060,7 @@ export interface components {
         };
         /** @description A cell. */
         PaperCell: {
+            class?: components["schemas"]["PaperClass"] | null;
             /** @description Whether the printed value is in doubt. */
             doubtful: boolean;
             /**
@@ -1056,6 +1075,44 @@ export interface components {
             ours: number | null;
             /** @description As printed; null if it was not published. */
             published: string | null;
+            /** @description True if it repeats another cell: it is not counted. */
+            repeats?: boolean;
+        };
+        /**
+         * @description The worth of one of our values as a prediction.
+         * @enum {string}
+         */
+        PaperClass: "fitted" | "structural" | "predicted" | "blind" | "formula";
+        /** @description The errors of the cells of a class. */
+        PaperClassErrors: {
+            /**
+             * Format: double
+             * @description The median size when the published values had not been seen; null if they had.
+             */
+            blind_median: number | null;
+            /**
+             * Format: double
+             * @description The largest error then.
+             */
+            blind_worst: number | null;
+            /** @description Number of published cells that it has. */
+            cells: number;
+            /** @description The class. */
+            class: components["schemas"]["PaperClass"];
+            /**
+             * Format: double
+             * @description The median size of the relative errors; null if nothing was compared.
+             */
+            median: number | null;
+            /**
+             * Format: double
+             * @description The largest of them, with its sign.
+             */
+            worst: number | null;
+            /** @description Number of cells that were published as zero: they have no relative error. */
+            zeros: number;
+            /** @description Number of them that are zero here too. */
+            zeros_alike: number;
         };
         /** @description A column of figures. */
         PaperColumn: {
@@ -1966,6 +2023,12 @@ export interface components {
         Status: "running" | "complete" | "partial";
         /** @description A study with its tables. */
         Study: {
+            /** @description Number of constants from elsewhere or assumed. */
+            assumed: number;
+            /** @description The errors of our stored values, by class: each published cell once. */
+            classes: components["schemas"]["PaperClassErrors"][];
+            /** @description Number of constants that were taken from published cells. */
+            constants: number;
             /** @description Its experiment files and the files that they name, for `/files/`. */
             files: string[];
             /** @description The goals of the simulation, and whether they are met, if our values are stored. */

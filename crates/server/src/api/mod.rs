@@ -30,8 +30,8 @@ pub use error::{ApiError, ErrorBody, ErrorInfo, ErrorKind};
 pub use events::{End, FlowThroughput, QueueLength, Records, RepetitionDone, Warning};
 pub use jobs::{Job, JobKind, JobProgress, JobResult, JobStarted, JobState};
 pub use papers::{
-    NewStudy, Paper, PaperCell, PaperColumn, PaperFigure, PaperGoal, PaperRealTime, PaperRow, PaperTable,
-    PaperTableName, Study, StudyBackend, StudyResult,
+    NewStudy, Paper, PaperCell, PaperClass, PaperClassErrors, PaperColumn, PaperFigure, PaperGoal,
+    PaperRealTime, PaperRow, PaperTable, PaperTableName, Study, StudyBackend, StudyResult,
 };
 pub use plan::{
     NewPlan, PlanAnswer, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict, PlanResult,
@@ -44,8 +44,8 @@ pub use report::{
     ReportSink, RunLimit,
 };
 pub use runs::{
-    Axis, Backend, Cdf, FigureName, FlowOverTime, Imported, Limit, NewRun, OverTime, Pieces, QueueOverTime,
-    Run, RunInfo, RunList, RunPoint, RunRepetition, RunStarted, RunSummary, Status, TraceName,
+    Axis, Backend, Cdf, FigureName, FlowOverTime, Imported, Limit, Moment, NewRun, OverTime, Pieces,
+    QueueOverTime, Run, RunInfo, RunList, RunPoint, RunRepetition, RunStarted, RunSummary, Status, TraceName,
 };
 pub use server::{Login, ServerBackend, ServerInfo};
 

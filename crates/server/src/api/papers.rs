@@ -70,6 +70,12 @@ pub struct Study {
     pub paper: Paper,
     /// Its tables: the published values, and ours if they are stored.
     pub tables: Vec<PaperTable>,
+    /// The errors of our stored values, by class: each published cell once.
+    pub classes: Vec<PaperClassErrors>,
+    /// Number of constants that were taken from published cells.
+    pub constants: usize,
+    /// Number of constants from elsewhere or assumed.
+    pub assumed: usize,
     /// The goals of the simulation, and whether they are met, if our values are stored.
     pub goals: Vec<PaperGoal>,
     /// Its experiment files and the files that they name, for `/files/`.
@@ -135,6 +141,53 @@ pub struct PaperCell {
     /// The relative error of our value.
     #[schema(required = true)]
     pub error: Option<f64>,
+    /// The class of our value; missing in tables that are not the paper's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<PaperClass>,
+    /// True if it repeats another cell: it is not counted.
+    #[serde(default)]
+    pub repeats: bool,
+}
+
+/// The worth of one of our values as a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaperClass {
+    /// The published value, or one that determines it, went into a constant.
+    Fitted,
+    /// A rule of the model was read off it.
+    Structural,
+    /// It was seen, and not used.
+    Predicted,
+    /// It was not seen until the model was fixed.
+    Blind,
+    /// A formula of the paper, one of its values, or a setting.
+    Formula,
+}
+
+/// The errors of the cells of a class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PaperClassErrors {
+    /// The class.
+    pub class: PaperClass,
+    /// Number of published cells that it has.
+    pub cells: usize,
+    /// The median size of the relative errors; null if nothing was compared.
+    #[schema(required = true)]
+    pub median: Option<f64>,
+    /// The largest of them, with its sign.
+    #[schema(required = true)]
+    pub worst: Option<f64>,
+    /// The median size when the published values had not been seen; null if they had.
+    #[schema(required = true)]
+    pub blind_median: Option<f64>,
+    /// The largest error then.
+    #[schema(required = true)]
+    pub blind_worst: Option<f64>,
+    /// Number of cells that were published as zero: they have no relative error.
+    pub zeros: usize,
+    /// Number of them that are zero here too.
+    pub zeros_alike: usize,
 }
 
 /// A goal of the simulation.

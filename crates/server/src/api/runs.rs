@@ -170,6 +170,17 @@ pub struct Pieces {
     pub late: Vec<[f64; 2]>,
 }
 
+/// The place of a message in the sound of its channel.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Moment {
+    /// The member of the flow, from 0.
+    pub member: u32,
+    /// Its channel, from 0.
+    pub channel: u16,
+    /// Its place in the sound, in seconds.
+    pub position: f64,
+}
+
 /// A repetition over time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct OverTime {

@@ -48,17 +48,6 @@ pub(super) fn keep(app: &App, results: &Results) -> Result<StudyResult, ApiError
     Ok(kept)
 }
 
-/// Published tables with what is kept of ours.
-pub(super) fn beside(
-    published: Vec<PaperTable>,
-    kept: Option<StudyResult>,
-) -> (Vec<PaperTable>, Vec<PaperGoal>) {
-    match kept {
-        None => (published, Vec::new()),
-        Some(kept) => (merged(&published, &kept.tables), kept.goals),
-    }
-}
-
 /// A figure that is kept.
 pub(super) fn figure(app: &App, study: &Study, file: &str) -> Result<Vec<u8>, ApiError> {
     let path = folder(app, study).join(file);
@@ -138,8 +127,14 @@ mod tests {
     use crate::api::{Backend, PaperCell};
 
     fn table(name: &str, ours: &[Option<f64>]) -> PaperTable {
-        let cell =
-            |ours: &Option<f64>| PaperCell { published: None, doubtful: false, ours: *ours, error: None };
+        let cell = |ours: &Option<f64>| PaperCell {
+            published: None,
+            doubtful: false,
+            ours: *ours,
+            error: None,
+            class: None,
+            repeats: false,
+        };
         let row = |(place, ours): (usize, &Option<f64>)| PaperRow {
             keys: BTreeMap::from([("n".to_owned(), place.into())]),
             cells: vec![cell(ours)],

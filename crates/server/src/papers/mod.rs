@@ -31,12 +31,15 @@ pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Resul
     let study = find(&name)?;
     app.blocking(move |app| {
         let kept = kept::read(app, study)?;
-        let published = trunkline_papers::published(study).map_err(repeat::failure)?;
-        let (tables, goals) = kept::beside(shown::tables(&published), kept);
+        let mut results = trunkline_papers::published(study).map_err(repeat::failure)?;
+        shown::fill(&mut results, kept.as_ref().map_or(&[], |kept| &kept.tables));
         Ok(Json(Study {
             paper: paper(app, study)?,
-            tables,
-            goals,
+            tables: shown::tables(&results),
+            classes: shown::class_errors(&results),
+            constants: study.constants(),
+            assumed: study.elsewhere.len(),
+            goals: kept.map_or_else(Vec::new, |kept| kept.goals),
             files: study.experiment_files().map(str::to_owned).collect(),
             job: at_work(app, study).map(|job| job.id().to_owned()),
         }))

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use trunkline_papers::{Doubt, Outcome, Results, Row, TableResults, Value, judge};
+use trunkline_papers::{
+    Class, ClassErrors, Doubt, Outcome, Results, Row, TableResults, Value, classes, judge,
+};
 
 use crate::api::{
-    ApiError, Paper, PaperCell, PaperColumn, PaperFigure, PaperGoal, PaperRealTime, PaperRow, PaperTable,
-    PaperTableName,
+    ApiError, Paper, PaperCell, PaperClass, PaperClassErrors, PaperColumn, PaperFigure, PaperGoal,
+    PaperRealTime, PaperRow, PaperTable, PaperTableName,
 };
 
 /// A study; `ours` says of which of its figures ours is kept.
@@ -49,6 +51,47 @@ pub(super) fn figures(study: &trunkline_papers::Study) -> impl Iterator<Item = (
 /// The tables of which there are results.
 pub(super) fn tables(results: &Results) -> Vec<PaperTable> {
     results.tables.iter().map(|table| self::table(results, table)).collect()
+}
+
+/// The errors of each class, as the terminal prints them.
+pub(super) fn class_errors(results: &Results) -> Vec<PaperClassErrors> {
+    let worst = |worst: Option<(f64, String)>| worst.map(|(error, _)| error);
+    let of_class = |ClassErrors { class, cells, errors, when_blind }| PaperClassErrors {
+        class: self::class(class),
+        cells,
+        median: errors.median,
+        worst: worst(errors.worst),
+        blind_median: when_blind.median,
+        blind_worst: worst(when_blind.worst),
+        zeros: errors.zeros,
+        zeros_alike: errors.zeros_alike,
+    };
+    classes(results).into_iter().map(of_class).collect()
+}
+
+fn class(class: Class) -> PaperClass {
+    match class {
+        Class::Fitted => PaperClass::Fitted,
+        Class::Structural => PaperClass::Structural,
+        Class::Predicted => PaperClass::Predicted,
+        Class::Blind => PaperClass::Blind,
+        Class::Formula => PaperClass::Formula,
+    }
+}
+
+/// Puts the kept values where these results have none.
+pub(super) fn fill(results: &mut Results, kept: &[PaperTable]) {
+    for found in &mut results.tables {
+        let Some(table) = kept.iter().find(|table| table.name == found.table.name) else { continue };
+        found.on = table.on.map_or(found.on, Into::into);
+        for row in &mut found.rows {
+            let keys = keys(row);
+            let Some(kept) = table.rows.iter().find(|kept| kept.keys == keys) else { continue };
+            for (cell, kept) in row.cells.iter_mut().zip(&kept.cells) {
+                cell.simulated = cell.simulated.or(kept.ours);
+            }
+        }
+    }
 }
 
 /// What was to be reached, as far as it can be judged by these results.
@@ -94,12 +137,15 @@ fn was_run(found: &TableResults, row: &PaperRow) -> bool {
 
 fn row(results: &Results, found: &TableResults, row: &Row) -> PaperRow {
     let note = results.study.notes(&found.table.name).find(|note| row.keys.are(&note.only));
-    let key = |(column, value): &(&str, Value)| ((*column).to_owned(), json_of(value));
     PaperRow {
-        keys: row.keys.0.iter().map(key).collect::<BTreeMap<String, Json>>(),
+        keys: keys(row),
         cells: row.cells.iter().map(cell).collect(),
         note: note.map(|note| note.text.clone()),
     }
+}
+
+fn keys(row: &Row) -> BTreeMap<String, Json> {
+    row.keys.0.iter().map(|(column, value)| ((*column).to_owned(), json_of(value))).collect()
 }
 
 fn cell(cell: &trunkline_papers::Cell) -> PaperCell {
@@ -108,6 +154,8 @@ fn cell(cell: &trunkline_papers::Cell) -> PaperCell {
         doubtful: cell.doubt != Doubt::None,
         ours: cell.simulated.filter(|ours| ours.is_finite()),
         error: cell.error(),
+        class: cell.class.map(class),
+        repeats: cell.repeats,
     }
 }
 

@@ -9,8 +9,7 @@ fn every_study_is_shown_as_it_was_published() {
         assert_eq!(shown.tables.len(), study.tables.len());
         assert_eq!(shown.figures.len(), study.figures.len() + study.scatters.len());
         let published = trunkline_papers::published(study).expect("the study is right");
-        let (tables, goals) = kept::beside(shown::tables(&published), None);
-        assert!(goals.is_empty());
+        let tables = shown::tables(&published);
         let printed = tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
         assert!(printed.filter(|cell| cell.published.is_some()).count() > 0, "{}", study.name);
         for table in &tables {

@@ -80,6 +80,7 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         .routes(routes!(traces::over_time))
         .routes(routes!(sound::sound))
         .routes(routes!(sound::pieces))
+        .routes(routes!(sound::moment))
         .routes(routes!(compare::compare))
         .routes(routes!(compare::definitions))
         .routes(routes!(jobs::list))

@@ -9,9 +9,9 @@ use data_encoding::BASE64;
 use serde::Deserialize;
 use trunkline_audio::format::{Encoding, Endian, Format};
 use trunkline_audio::wav::header_of;
-use trunkline_core::Seed;
+use trunkline_core::{Seed, Time};
 use trunkline_experiment::Experiment;
-use trunkline_metrics::Fate;
+use trunkline_metrics::{Fate, Record};
 use trunkline_report::{EmbeddedSound, EmbeddedSounds};
 use trunkline_runner::{ChannelSound, channel_sound};
 use trunkline_store::StoredRun;
@@ -19,7 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::results::download;
 use super::traces::{Which, trace};
-use crate::api::{ApiError, Pieces};
+use crate::api::{ApiError, Moment, Pieces};
 use crate::app::{App, Shared};
 use crate::extract::{Path, Query};
 
@@ -37,6 +37,32 @@ pub(crate) struct Asked {
     channel: u16,
     /// Which sound [default: heard].
     of: End,
+}
+
+/// A dot of the latency chart.
+#[derive(Clone, Copy, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct At {
+    /// When it was sent, in seconds since the start of the run.
+    at: f64,
+    /// Its latency in seconds; missing for a lost message.
+    latency: Option<f64>,
+}
+
+impl At {
+    /// Distance of a message in seconds; of two at the same distance, a lost one comes first.
+    fn distance(self, record: &Record) -> (f64, bool) {
+        let seconds = |time: Time| time.since(Time::ZERO).as_secs_f64();
+        let away = |at: Time| (seconds(at) - self.at).abs();
+        match record.sent.zip(record.received) {
+            None => (away(record.due) + self.latency.unwrap_or(0.0).abs(), false),
+            Some((sent, received)) => {
+                let latency = received.since(sent).as_secs_f64();
+                (away(sent) + self.latency.map_or(0.0, |wanted| (latency - wanted).abs()), true)
+            }
+        }
+    }
 }
 
 /// The end at which one listens.
@@ -84,6 +110,23 @@ pub(crate) async fn pieces(
     Query(asked): Query<Asked>,
 ) -> Result<Json<Pieces>, ApiError> {
     app.blocking(move |app| Ok(Json(found(&app.sound(&which, asked)?)))).await
+}
+
+/// The place of a message in the sound of its channel: the message of the flow that is nearest to this moment. Sound leaves out
+/// pauses, so its time is not the time of the run.
+#[utoipa::path(
+    get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/flows/{flow}/moment", tag = "runs", params(Which, At),
+    responses((status = 200, body = Moment))
+)]
+pub(crate) async fn moment(
+    State(app): Shared,
+    Path(which): Path<Which>,
+    Query(at): Query<At>,
+) -> Result<Json<Moment>, ApiError> {
+    if !at.at.is_finite() || at.latency.is_some_and(|latency| !latency.is_finite()) {
+        return Err(ApiError::input("`at` and `latency` must be numbers of seconds"));
+    }
+    app.blocking(move |app| app.moment(&which, at).map(Json)).await
 }
 
 fn wav(sample_rate: u32, samples: &[f32]) -> Vec<u8> {
@@ -145,6 +188,25 @@ impl App {
             }
         }
         Ok(EmbeddedSounds { sounds, left_out })
+    }
+
+    fn moment(&self, which: &Which, at: At) -> Result<Moment, ApiError> {
+        let mut nearest: Option<((f64, bool), Record)> = None;
+        trunkline_store::read_trace(&self.trace(which)?, &mut |record| {
+            let distance = at.distance(record);
+            let is_nearer = nearest.as_ref().is_none_or(|(least, _)| distance < *least);
+            if is_nearer && record.fate != Fate::Duplicate {
+                nearest = Some((distance, *record));
+            }
+        })?;
+        let none = || ApiError::not_found("the flow sent no message");
+        let Record { member, channel, sequence, .. } = nearest.ok_or_else(none)?.1;
+        let sound = self.sound(which, Asked { member, channel, of: End::Heard })?;
+        if sequence as usize >= sound.fates.len() {
+            return Err(ApiError::not_found("only the first ten minutes of a channel have sound"));
+        }
+        let position = sequence as f64 * sound.samples as f64 / f64::from(sound.sample_rate);
+        Ok(Moment { member, channel, position })
     }
 
     fn sound(&self, which: &Which, asked: Asked) -> Result<ChannelSound, ApiError> {

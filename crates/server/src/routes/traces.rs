@@ -237,7 +237,7 @@ impl App {
     }
 
     /// Location of a trace.
-    fn trace(&self, which: &Which) -> Result<PathBuf, ApiError> {
+    pub(super) fn trace(&self, which: &Which) -> Result<PathBuf, ApiError> {
         trace(&self.store.run(which.id)?, which)
     }
 }
