@@ -170,6 +170,58 @@ test('what was sent and what is heard play in step, one key switches, and missin
   await expect.poll(seconds).toBeGreaterThan(1.95);
 });
 
+test('a click on a spike of the latency plays that moment, from a second before it, and so does Enter', async ({ page, request }) => {
+  const id = await run(request, experiment('spikes', { seconds: 8, repetitions: 1 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, ''));
+  // When each sound begins, as the browser is told.
+  await page.addInitScript(() => {
+    const begun: number[] = [];
+    const start = AudioBufferSourceNode.prototype.start;
+    AudioBufferSourceNode.prototype.start = function (when, offset, ...more) {
+      begun.push(offset ?? 0);
+      return start.call(this, when, offset, ...more);
+    };
+    Object.assign(window, { begun });
+  });
+  const begun = () => page.evaluate(() => (window as unknown as { begun: number[] }).begun);
+  const flow = `${server()}/api/v1/runs/${id}/points/0/repetitions/0/flows/voice`;
+  const place = async (at: number, latency: number) => ((await (await request.get(`${flow}/moment?at=${at}&latency=${latency}`)).json()) as { position: number }).position;
+  await page.goto(at(`/runs/${id}?tab=latency`));
+  await page.getByLabel('Flow', { exact: true }).selectOption('voice');
+  await expect(page.locator('[aria-busy=false][data-version]')).toBeVisible();
+  const chart = page.getByRole('group', { name: /^Latency of/ });
+  const dot = page.locator('.scatter .found');
+  const told = async () => /([\d.]+).(m?s) at ([\d.]+).(m?s)/.exec((await dot.textContent()) ?? '')?.slice(1) ?? [];
+  const seconds = (value?: string, unit?: string) => Number(value) / (unit === 'ms' ? 1000 : 1);
+  await chart.focus();
+  // The highest of all, and the one after it.
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { name: /^Sound of voice, channel 1/ })).toBeVisible();
+  await expect.poll(begun).toHaveLength(2);
+  let [latency, unit, when, whenUnit] = await told();
+  const expected = Math.max(0, (await place(seconds(when, whenUnit), seconds(latency, unit))) - 1);
+  expect((await begun())[0]).toBeCloseTo(expected, 2);
+  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await chart.focus();
+  await page.keyboard.press('0');
+  for (const way of ['ArrowRight', 'ArrowRight', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft']) await page.keyboard.press(`Shift+${way}`);
+  const [left, top] = await dot.evaluate((tip: HTMLElement) => [Number.parseFloat(tip.style.left), Number.parseFloat(tip.style.top)]);
+  await chart.click({ position: { x: left ?? 0, y: top ?? 0 } });
+  await expect.poll(begun).toHaveLength(4);
+  [latency, unit, when, whenUnit] = await told();
+  const next = Math.max(0, (await place(seconds(when, whenUnit), seconds(latency, unit))) - 1);
+  expect(next).not.toBeCloseTo(expected, 2);
+  expect((await begun())[2]).toBeCloseTo(next, 2);
+  await picture(page, 'spike');
+  // What has no sound says so.
+  await page.getByLabel('Flow', { exact: true }).selectOption('bulk');
+  await expect(page.getByRole('heading', { name: /^Sound of/ })).toHaveCount(0);
+  await expect(page.locator('[aria-busy=false][data-version]')).toBeVisible();
+  await chart.focus();
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert')).toContainText('No sound of bulk');
+});
+
 test('a run is saved as one file, which opens without a server and plays', async ({ page, request }, info) => {
   const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
   const id = await run(request, examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '');

@@ -13,6 +13,7 @@ export type RunRepetition = Schemas['RunRepetition'];
 export type Axis = Schemas['Axis'];
 export type OverTime = Schemas['OverTime'];
 export type Pieces = Schemas['Pieces'];
+export type Moment = Schemas['Moment'];
 
 export type Report = Schemas['Report'];
 export type ReportLimit = Schemas['ReportLimit'];

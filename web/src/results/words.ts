@@ -71,8 +71,12 @@ export function isHeard(path: string): boolean {
 /** `voice, channel 2` for `audio/p000-r00/voice-0-1.wav`; other audio is called as its file. */
 export function channelOf(path: string): string {
   const parts = partsOf(path);
-  if (!parts) return path.split('/').at(-1) ?? path;
-  return [parts.flow, parts.member > 0 ? `member ${parts.member + 1}` : '', `channel ${parts.channel + 1}`].filter((text) => text !== '').join(', ');
+  return parts ? channelName(parts) : (path.split('/').at(-1) ?? path);
+}
+
+/** `voice, channel 2`; the first member is not named. */
+export function channelName({ flow, member, channel }: { flow: string; member: number; channel: number }): string {
+  return [flow, member > 0 ? `member ${member + 1}` : '', `channel ${channel + 1}`].filter((text) => text !== '').join(', ');
 }
 
 /** `round trip` where a flow's latency is that of the way there and back; nothing where it is one way. */

@@ -96,8 +96,22 @@ export function dotSize(count: number, ratio: number): number {
   return Math.max(1, Math.round(side * ratio));
 }
 
+/** The numbers of the highest points, one of each of `slices` parts of the time in view that has any. */
+export function highest(view: View, points: Points, slices: number, hidden: ReadonlySet<number> = new Set()): number[] {
+  const best = new Map<number, number>();
+  for (let number = points.oldest; number < points.added; number += 1) {
+    const place = points.place(number);
+    const slice = Math.floor((((points.t[place] as number) - view.x0) / (view.x1 - view.x0)) * slices);
+    const value = points.value[place] as number;
+    if (slice < 0 || slice >= slices || Number.isNaN(value) || hidden.has(points.flow[place] as number)) continue;
+    const before = best.get(slice);
+    if (before === undefined || value > (points.value[points.place(before)] as number)) best.set(slice, number);
+  }
+  return [...best].toSorted(([a], [b]) => a - b).map(([, number]) => number);
+}
+
 /** The point nearest to a place, within `reach` pixels: its number, or -1. */
-export function nearest(raster: { width: number; height: number }, view: View, points: Points, x: number, y: number, reach: number): number {
+export function nearest(raster: { width: number; height: number }, view: View, points: Points, x: number, y: number, reach: number, hidden: ReadonlySet<number> = new Set()): number {
   const scaleX = raster.width / (view.x1 - view.x0);
   const low = view.log ? Math.log(view.y0) : view.y0;
   const scaleY = raster.height / ((view.log ? Math.log(view.y1) : view.y1) - low);
@@ -106,7 +120,7 @@ export function nearest(raster: { width: number; height: number }, view: View, p
   for (let number = points.oldest; number < points.added; number += 1) {
     const place = points.place(number);
     const dx = ((points.t[place] as number) - view.x0) * scaleX - x;
-    if (dx > reach || dx < -reach) continue;
+    if (dx > reach || dx < -reach || hidden.has(points.flow[place] as number)) continue;
     const value = points.value[place] as number;
     const dy = Number.isNaN(value) ? raster.height - 4 - y : raster.height - 1 - ((view.log ? Math.log(value) : value) - low) * scaleY - y;
     const distance = dx * dx + dy * dy;

@@ -5,7 +5,7 @@
 
 import { quantity, scaled } from '../ui/format';
 import { themeColour } from '../ui/theme';
-import { dotSize, nearest, paint, word, type Ink, type View } from './paint';
+import { dotSize, highest, nearest, paint, word, type Ink, type View } from './paint';
 import type { Points } from './points';
 import { logTicks, ticks } from './scale';
 
@@ -94,9 +94,27 @@ export class ScatterPlot {
   /** The point nearest to a place of the plot's area, in CSS pixels. */
   at(x: number, y: number): Found | undefined {
     if (!this.view) return undefined;
-    const found = nearest(this.area, this.view, this.points, x, y, 12);
-    if (found < 0) return undefined;
-    const place = this.points.place(found);
+    const found = nearest(this.area, this.view, this.points, x, y, 12, this.hidden);
+    return found < 0 ? undefined : this.found(this.points.place(found));
+  }
+
+  /** The highest point of each of 60 parts of the time that is seen. */
+  spikes(): Found[] {
+    if (!this.view) return [];
+    return highest(this.view, this.points, 60, this.hidden).map((number) => this.found(this.points.place(number)));
+  }
+
+  /** Where a point is within the canvases, in CSS pixels. */
+  where({ t, value }: Found): { x: number; y: number } {
+    const { left, top, width, height } = this.area;
+    if (!this.view) return { x: left, y: top };
+    const { x0, x1, y0, y1, log } = this.view;
+    const of = (level: number) => (log ? Math.log(level) : level);
+    const share = value === null ? 0 : (of(value) - of(y0)) / (of(y1) - of(y0));
+    return { x: left + ((t - x0) / (x1 - x0)) * width, y: top + (1 - share) * height };
+  }
+
+  private found(place: number): Found {
     const value = this.points.value[place] as number;
     return {
       t: this.points.t[place] as number,
