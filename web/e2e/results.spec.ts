@@ -1,5 +1,6 @@
 /** What a run found: its first page answers, its sound plays, its files have names, and nothing that a reader must know is unsaid. */
 import { stat } from 'node:fs/promises';
+import type { Page } from '@playwright/test';
 import { at, begin, draft, expect, experiment, finished, picture, run, server, test } from './use';
 
 /** Speech that is reflected, and a transfer beside it. */
@@ -8,6 +9,23 @@ const REFLECTED = experiment('reflected', { seconds: 2, repetitions: 1 })
   .replace('samples = 80 }', 'samples = 80, file = "speech.wav" }')
   .replace('[1, 6]', '[1, 4]')
   .replace('< 150 ms', '< 100 ms');
+
+/** Notes what the browser is told to let through, in the order in which the two are made: `1:1` for the second. */
+async function spyOnGains(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const told: string[] = [];
+    const gains: AudioParam[] = [];
+    const set = AudioParam.prototype.setTargetAtTime;
+    AudioParam.prototype.setTargetAtTime = function (value, at, constant) {
+      if (!gains.includes(this)) gains.push(this);
+      told.push(`${gains.indexOf(this)}:${value}`);
+      return set.call(this, value, at, constant);
+    };
+    Object.assign(window, { told });
+  });
+}
+
+const gainsTold = (page: Page) => page.evaluate(() => (window as unknown as { told: string[] }).told);
 
 test('received audio is found and plays', async ({ page, request }) => {
   const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
@@ -121,18 +139,7 @@ test('beside the latency stand throughput, queues and retransmissions, in the co
 test('what was sent and what is heard play in step, one key switches, and missing pieces are marked', async ({ page, request }) => {
   const text = REFLECTED.replace('delay =', 'loss = "5 %"\njitter = { kind = "exponential", mean = "20 ms" }\ndelay =');
   const id = await run(request, text);
-  // What the browser is told to let through, in the order in which the two are made: what was sent, what is heard.
-  await page.addInitScript(() => {
-    const told: string[] = [];
-    const gains: AudioParam[] = [];
-    const set = AudioParam.prototype.setTargetAtTime;
-    AudioParam.prototype.setTargetAtTime = function (value, at, constant) {
-      if (!gains.includes(this)) gains.push(this);
-      told.push(`${gains.indexOf(this)}:${value}`);
-      return set.call(this, value, at, constant);
-    };
-    Object.assign(window, { told });
-  });
+  await spyOnGains(page);
   await page.goto(at(`/runs/${id}?tab=sound`));
   await expect(page.getByText(/[1-9]\d* pieces lost \(\d+\sms\), [1-9]\d* late/)).toBeVisible();
   const pieces = (await (await request.get(`${server()}/api/v1/runs/${id}/points/0/repetitions/0/flows/voice/pieces`)).json()) as { duration: number; lost: [number, number][]; late: [number, number][] };
@@ -154,20 +161,57 @@ test('what was sent and what is heard play in step, one key switches, and missin
   const before = await seconds();
   await page.keyboard.press('x');
   await expect(page.getByRole('button', { name: 'Sent' })).toHaveAttribute('aria-pressed', 'true');
-  expect(await page.evaluate(() => (window as unknown as { told: string[] }).told)).toEqual(['0:1', '1:0']);
+  expect(await gainsTold(page)).toEqual(['0:1', '1:0']);
   const after = await seconds();
   expect(after).toBeGreaterThanOrEqual(before);
   expect(after).toBeLessThan(before + 1);
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.keyboard.press('x');
   await expect(page.getByRole('button', { name: 'Heard' })).toHaveAttribute('aria-pressed', 'true');
-  expect(await page.evaluate(() => (window as unknown as { told: string[] }).told.slice(2))).toEqual(['0:0', '1:1']);
+  expect((await gainsTold(page)).slice(2)).toEqual(['0:0', '1:1']);
   await picture(page, 'sent-and-heard');
   // Both end at the same moment, and begin again.
   await position.fill('1.9');
   await page.getByRole('button', { name: 'Play' }).click();
   await expect(page.getByRole('button', { name: 'Play' })).toBeVisible();
   await expect.poll(seconds).toBeGreaterThan(1.95);
+});
+
+test('a blind test hides which sound X is until its end, and says how likely guessing is as good', async ({ page, request }) => {
+  const id = await run(request, REFLECTED.replace('delay =', 'loss = "5 %"\ndelay ='));
+  await spyOnGains(page);
+  await page.goto(at(`/runs/${id}?tab=sound`));
+  await page.getByRole('button', { name: 'Blind test' }).click();
+  const of = page.getByRole('group', { name: 'Blind test' });
+  await page.getByRole('button', { name: 'Play' }).click();
+  const painted = () => page.locator('.wave canvas').evaluate((canvas: HTMLCanvasElement) => new Uint32Array(canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height).data.buffer).some((word) => word !== 0));
+  // Who looks at what the browser is told knows X: three right answers, by key and by button, and a wrong one.
+  for (let trial = 1; trial <= 4; trial += 1) {
+    await expect(of.getByText(`Trial ${trial}.`)).toBeVisible();
+    await expect(of.getByRole('button', { name: 'A: Sent' })).toHaveAttribute('aria-pressed', 'true');
+    expect(await painted()).toBe(true);
+    await page.keyboard.press('x');
+    await expect(of.getByRole('button', { name: 'X', exact: true })).toHaveAttribute('aria-pressed', 'true');
+    // The waveform of X would tell.
+    await expect.poll(painted).toBe(false);
+    const isB = (await gainsTold(page)).at(-1) === '1:1';
+    if (trial < 3) await page.keyboard.press(isB ? '2' : '1');
+    else await of.getByRole('button', { name: isB === (trial === 3) ? 'X is B' : 'X is A' }).click();
+    await expect(page.getByText(/correct/)).toHaveCount(0);
+  }
+  await picture(page, 'blind-test');
+  await of.getByRole('button', { name: 'End the test' }).click();
+  // 5 of 16 ways.
+  await expect(page.getByText(/^3 of 4 trials correct\. Guessing alone has as many or more with a chance of 31.%/)).toBeVisible();
+  await expect(page.getByText(/✗/)).toHaveText(/✓.*✓.*✓.*✗/);
+  await picture(page, 'blind-test-over');
+  await page.getByRole('button', { name: 'Begin anew' }).click();
+  await expect(of.getByText('Trial 1.')).toBeVisible();
+  await of.getByRole('button', { name: 'End the test' }).click();
+  await expect(page.getByText('No trial was answered.')).toBeVisible();
+  await page.getByRole('button', { name: 'Leave the test' }).click();
+  await page.keyboard.press('x');
+  await expect(page.getByRole('button', { name: 'Sent' })).toHaveAttribute('aria-pressed', 'true');
 });
 
 test('a click on a spike of the latency plays that moment, from a second before it, and so does Enter', async ({ page, request }) => {

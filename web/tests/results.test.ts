@@ -5,6 +5,7 @@ import { isLogarithmic, sweptAxis } from '../src/results/sweep';
 import { settle, traceOf } from '../src/results/pick';
 import type { Report, Run } from '../src/results/types';
 import { decodeLatency } from '../src/results/latency';
+import { decibels, matched } from '../src/results/wave';
 import { differing, type Drawn } from '../src/results/settings';
 
 function block(t: number[], latency: number[], lost: number[], exact: boolean): ArrayBuffer {
@@ -197,5 +198,31 @@ describe('differing settings', () => {
     const other = file('1 Mbit/s');
     other.sweep = [{ key: 'flow.voice.count', values: [1, 4] }];
     expect(differing(file('1 Mbit/s'), other)).toEqual([{ key: 'sweep flow.voice.count', a: '1, 2', b: '1, 4' }]);
+  });
+});
+
+describe('two sounds', () => {
+  const wave = (seconds: number, level: number, rate = 1000) => ({ rate, values: Float32Array.from({ length: seconds * rate }, (_, i) => level * Math.sin(i)) });
+
+  test('are equally loud by turning the louder one down', () => {
+    const [a, b] = matched([wave(2, 0.5), wave(2, 0.25)], []);
+    expect([a, b]).toEqual([expect.closeTo(0.5, 3), 1]);
+    expect(decibels(a)).toBeCloseTo(-6.02, 1);
+    expect(matched([wave(2, 0.25), wave(2, 0.5, 500)], [])[1]).toBeCloseTo(0.5, 2);
+  });
+
+  test('are compared where both have sound, and nothing is missing of either', () => {
+    const [loud, quiet] = [wave(3, 0.5), wave(2, 0.5)];
+    quiet.values.fill(0, 500, 700);
+    quiet.values.fill(0, 1200, 1300);
+    // A longer end counts as little as what is missing.
+    loud.values.fill(1, 2000);
+    expect(matched([loud, quiet], [[1.2, 1.3], [0.5, 0.7], [0.6, 0.65]])).toEqual([1, 1]);
+    expect(matched([loud, quiet], [])[0]).toBeLessThan(0.95);
+  });
+
+  test('of which one is silent stay as they are', () => {
+    expect(matched([wave(1, 0), wave(1, 0.5)], [])).toEqual([1, 1]);
+    expect(matched([wave(1, 0.5), wave(1, 0.5)], [[0, 1]])).toEqual([1, 1]);
   });
 });

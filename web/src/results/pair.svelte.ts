@@ -5,6 +5,19 @@ import type { Samples } from './wave';
 export type Side = 0 | 1;
 export const SIDES = [0, 1] as const;
 
+/** A sound of the server: of a flow's address and its channel, as it was sent or as it is heard. */
+export interface Source {
+  name: string;
+  address: string;
+  query: string;
+  of: 'sent' | 'heard';
+}
+
+/** What a channel sent, and what is heard of it. */
+export function bothEnds(address: string, query: string): [Source, Source] {
+  return [{ name: 'Sent', address, query, of: 'sent' }, { name: 'Heard', address, query, of: 'heard' }];
+}
+
 export class Pair {
   /** Seconds from the beginning. */
   at = $state(0);
@@ -20,7 +33,11 @@ export class Pair {
   private began = 0;
   private frame = 0;
 
-  constructor(private readonly waves: readonly [Samples, Samples]) {
+  /** `levels`: the factor by which each is turned down. */
+  constructor(
+    readonly waves: readonly [Samples, Samples],
+    readonly levels: readonly [number, number],
+  ) {
     this.duration = Math.max(...waves.map(({ values, rate }) => values.length / rate));
   }
 
@@ -75,7 +92,7 @@ export class Pair {
   }
 
   private gain(side: Side): number {
-    return side === this.side ? 1 : 0;
+    return side === this.side ? this.levels[side] : 0;
   }
 
   private made() {

@@ -35,3 +35,33 @@ export function peaks(values: Float32Array, count: number): [least: number, most
 export function lengthOf(pieces: readonly number[][]): string {
   return quantity(pieces.reduce((sum, [from = 0, to = 0]) => sum + to - from, 0), 's');
 }
+
+/** Below this, in decibels, two sounds are equally loud. */
+const ALIKE_DB = 0.1;
+
+/**
+ * By what factors two sounds are turned down, so that they have the same power where both have sound and nothing is missing of
+ * either: at most one of them is below 1.
+ */
+export function matched(waves: readonly [Samples, Samples], missing: readonly number[][]): [number, number] {
+  const until = Math.min(...waves.map(({ values, rate }) => values.length / rate));
+  const whole: [number, number][] = [];
+  let from = 0;
+  for (const [start = 0, end = 0] of [...missing].sort(([a = 0], [b = 0]) => a - b).concat([[until, until]])) {
+    if (start > from) whole.push([from, Math.min(start, until)]);
+    from = Math.max(from, end);
+  }
+  const [a, b] = waves.map(({ values, rate }) => {
+    let [sum, count] = [0, 0];
+    for (const [start, end] of whole) {
+      for (let i = Math.round(start * rate); i < Math.min(Math.round(end * rate), values.length); i += 1, count += 1) sum += (values[i] as number) ** 2;
+    }
+    return count > 0 ? Math.sqrt(sum / count) : 0;
+  }) as [number, number];
+  if (a === 0 || b === 0 || Math.abs(decibels(a / b)) < ALIKE_DB) return [1, 1];
+  return a > b ? [b / a, 1] : [1, a / b];
+}
+
+export function decibels(factor: number): number {
+  return 20 * Math.log10(factor);
+}
