@@ -16,13 +16,14 @@ let first = 0;
 let second = 0;
 
 test.beforeAll(async ({ request }) => {
-  first = await run(request, experiment('for all to read', { seconds: 2 }));
-  second = await run(request, experiment('for all to read', { seconds: 2, seed: 9 }));
+  const text = (seed: number) => experiment('for all to read', { seconds: 2, seed }).replace('samples = 80 }', 'samples = 80, file = "speech.wav" }');
+  first = await run(request, text(7));
+  second = await run(request, text(9));
 });
 
 const routes = (): Record<string, string> => ({
   start: '/start', draw: '/edit', runs: '/runs', run: `/runs/${first}`, figures: `/runs/${first}?tab=figures`, latency: `/runs/${first}?tab=latency`,
-  distribution: `/runs/${first}?tab=distribution`, links: `/runs/${first}?tab=links`, file: `/runs/${first}?tab=file`, downloads: `/runs/${first}?tab=downloads`,
+  distribution: `/runs/${first}?tab=distribution`, links: `/runs/${first}?tab=links`, sound: `/runs/${first}?tab=sound`, file: `/runs/${first}?tab=file`, downloads: `/runs/${first}?tab=downloads`,
   lacking: '/runs/999999', job: '/jobs/none', nowhere: '/nowhere', login: '/login', compare: `/compare/${first}/${second}`, definitions: '/definitions/latency_mean', papers: '/papers', study: '/papers/schiavoni2013', advise: '/advise', plan: '/plan', agents: '/agents', docs: '/docs/metrics.html',
 });
 const address = (path: string) => (path.startsWith('/docs/') ? server() + path : at(path));

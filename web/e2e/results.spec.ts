@@ -214,6 +214,39 @@ test('a blind test hides which sound X is until its end, and says how likely gue
   await expect(page.getByRole('button', { name: 'Sent' })).toHaveAttribute('aria-pressed', 'true');
 });
 
+test('two points, and two runs, are heard against each other in step and equally loud', async ({ page, request }) => {
+  const text = (loss: string) => REFLECTED.replace('delay =', `loss = "${loss}"\ndelay =`);
+  const [first, second] = [await run(request, text('5 %')), await run(request, text('20 %'))];
+  const asked: string[] = [];
+  page.on('request', (one) => one.url().includes('sound.wav') && asked.push(one.url()));
+  await spyOnGains(page);
+  await page.goto(at(`/runs/${first}?tab=sound`));
+  await expect(page.getByRole('button', { name: 'Sent' })).toBeVisible();
+  await page.getByLabel('Beside').selectOption('voice.count = 4, repetition 1');
+  await expect(page.getByText(/voice\.count = 4, repetition 1: \d+ pieces lost .* voice\.count = 1, repetition 1: \d+ pieces lost/)).toBeVisible();
+  expect(asked.slice(-2).map((one) => /points\/\d.*of=\w+/.exec(one)?.[0])).toEqual(['points/1/repetitions/0/flows/voice/sound.wav?member=0&channel=0&of=heard', 'points/0/repetitions/0/flows/voice/sound.wav?member=0&channel=0&of=heard']);
+  await expect(page.getByRole('button', { name: 'voice.count = 1, repetition 1' })).toHaveAttribute('aria-pressed', 'true');
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
+  await page.keyboard.press('x');
+  await expect(page.getByRole('button', { name: 'voice.count = 4, repetition 1' })).toHaveAttribute('aria-pressed', 'true');
+  expect(await gainsTold(page)).toHaveLength(2);
+  await picture(page, 'two-points');
+  await page.goto(at(`/compare/${first}/${second}`));
+  const sound = page.getByRole('region', { name: 'Sound' });
+  await sound.getByLabel('Channel').selectOption('voice, member 2, channel 1, voice.count = 4');
+  await expect(sound.getByText(new RegExp(`Run ${first}, simulated: \\d+ pieces lost .* Run ${second}, simulated: \\d+ pieces lost`))).toBeVisible();
+  await expect(sound.getByText(/equally loud/)).toBeVisible();
+  await sound.getByRole('button', { name: 'Play' }).click();
+  await page.keyboard.press('x');
+  await expect(sound.getByRole('button', { name: `Run ${first}, simulated` })).toHaveAttribute('aria-pressed', 'true');
+  expect(asked.slice(-2).map((one) => /runs\/(\d+)/.exec(one)?.[1])).toEqual([String(first), String(second)]);
+  await sound.scrollIntoViewIfNeeded();
+  await picture(page, 'two-runs');
+  await sound.getByRole('button', { name: 'Blind test' }).click();
+  await expect(sound.getByRole('button', { name: `A: Run ${first}, simulated` })).toBeVisible();
+});
+
 test('a click on a spike of the latency plays that moment, from a second before it, and so does Enter', async ({ page, request }) => {
   const id = await run(request, experiment('spikes', { seconds: 8, repetitions: 1 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, ''));
   // When each sound begins, as the browser is told.

@@ -1,8 +1,9 @@
 /** Which trace is looked at: those that a run has, by point, repetition and flow. */
 
-import { part } from '../api/client';
+import { part, search } from '../api/client';
 import { pointName } from './figures';
 import type { Run, RunPoint, RunRepetition } from './types';
+import { channelOf, partsOf } from './words';
 
 export interface Pick {
   point: number;
@@ -35,4 +36,12 @@ export function repetitionOf(run: number, { point, repetition }: Pick): string {
 /** The address of a trace, without what is asked of it. */
 export function traceOf(run: number, pick: Pick): string {
   return `${repetitionOf(run, pick)}/flows/${part(pick.flow)}`;
+}
+
+/** The channels of a repetition whose audio was kept: their names, and where their sound is. */
+export function channelsOf(run: number, point: number, one: RunRepetition): { name: string; address: string; query: string }[] {
+  return one.audio.flatMap((path) => {
+    const { flow, member, channel } = partsOf(path) ?? {};
+    return flow === undefined ? [] : [{ name: channelOf(path), address: traceOf(run, { point, repetition: one.index, flow }), query: search({ member, channel }) }];
+  });
 }
