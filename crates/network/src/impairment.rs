@@ -54,6 +54,18 @@ pub enum Loss {
         /// Loss in the bad state.
         loss_bad: Ratio,
     },
+    /// A two-state Markov chain in continuous time: how long a state lasts is exponential, whatever packets there are.
+    /// The first packet finds it in equilibrium, bad with probability `bad / (good + bad)`.
+    Bursts {
+        /// Mean duration of the good state.
+        good: Duration,
+        /// Mean duration of the bad state.
+        bad: Duration,
+        /// Loss in the good state.
+        loss_good: Ratio,
+        /// Loss in the bad state.
+        loss_bad: Ratio,
+    },
 }
 
 /// The keys of a link's impairments in the experiment file, without `loss`, which names one of [`LOSS_KINDS`].
@@ -94,7 +106,7 @@ pub const PARAMETERS: &[Parameter] = &[
 
 /// Every loss model that an experiment file can name: `loss = { kind = "gilbert-elliott", ... }`. A plain share,
 /// `loss = "1 %"`, is the `probability` of the first.
-pub const LOSS_KINDS: &[LossKind] = &[loss::BERNOULLI, loss::GILBERT_ELLIOTT];
+pub const LOSS_KINDS: &[LossKind] = &[loss::BERNOULLI, loss::GILBERT_ELLIOTT, loss::BURSTS];
 
 /// The loss model of that name.
 pub fn find_loss(name: &str) -> Option<&'static LossKind> {

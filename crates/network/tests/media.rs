@@ -88,7 +88,7 @@ fn impairments(which: u64) -> Impairments {
         loss_good: share(0.001),
         loss_bad: share(0.9),
     };
-    match which % 4 {
+    match which % 5 {
         0 => Impairments::default(),
         1 => Impairments { loss: Loss::Bernoulli(share(0.05)), ..Impairments::default() },
         2 => Impairments {
@@ -96,13 +96,22 @@ fn impairments(which: u64) -> Impairments {
             duplicate: share(0.1),
             ..Impairments::default()
         },
-        _ => Impairments {
+        3 => Impairments {
             loss: bursts,
             jitter: Some(Distribution::Exponential { mean: 100_000 }),
             reorder: share(0.05),
             reorder_by: Duration::from_millis(4),
             duplicate: share(0.03),
             corrupt: share(0.1),
+        },
+        _ => Impairments {
+            loss: Loss::Bursts {
+                good: Duration::from_millis(20),
+                bad: Duration::from_millis(5),
+                loss_good: share(0.01),
+                loss_bad: share(0.8),
+            },
+            ..Impairments::default()
         },
     }
 }

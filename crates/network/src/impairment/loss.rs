@@ -1,7 +1,7 @@
 //! Loss models.
 
-use trunkline_core::Stream;
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Values};
+use trunkline_core::{Duration, Stream, Time};
 
 use super::Loss;
 
@@ -56,29 +56,58 @@ pub(super) const GILBERT_ELLIOTT: LossKind = LossKind {
     },
 };
 
+const fn lasting(name: &'static str, doc: &'static str) -> Parameter {
+    let kind = Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(86_400) };
+    Parameter { name, kind, default: Preset::Required, doc }
+}
+
+pub(super) const BURSTS: LossKind = LossKind {
+    name: "bursts",
+    doc: "Bursts of loss in time: a Markov chain in continuous time with a good and a bad state, whose durations are \
+          exponential. Bursts last as long whatever the packet rate, unlike those of `gilbert-elliott`. By default, no \
+          packet is lost in the good state and every packet is lost in the bad state. The share of time in the bad \
+          state is `bad`/(`good` + `bad`).",
+    parameters: &[
+        lasting("good", "The mean duration of the good state."),
+        lasting("bad", "The mean duration of the bad state."),
+        share("loss-good", Preset::Text("0 %"), "The share of packets lost in the good state."),
+        share("loss-bad", Preset::Text("100 %"), "The share of packets lost in the bad state."),
+    ],
+    build: |values| Loss::Bursts {
+        good: values.duration("good"),
+        bad: values.duration("bad"),
+        loss_good: values.ratio("loss-good"),
+        loss_bad: values.ratio("loss-bad"),
+    },
+};
+
 /// A loss model at work: its stream and its state.
 #[derive(Clone, Debug)]
 pub struct LossModel {
     loss: Loss,
     bad: bool,
+    /// The time of the last packet that a model in time has seen.
+    at: Option<Time>,
     stream: Stream,
 }
 
 impl LossModel {
     /// Starts a model with a stream of its own, in the good state.
     pub fn new(loss: Loss, stream: Stream) -> LossModel {
-        LossModel { loss, bad: false, stream }
+        LossModel { loss, bad: false, at: None, stream }
     }
 
     /// Takes another model, in the good state if it is of another kind; the stream goes on where it is.
     pub fn change(&mut self, loss: Loss) {
-        self.bad &= core::mem::discriminant(&self.loss) == core::mem::discriminant(&loss);
+        if core::mem::discriminant(&self.loss) != core::mem::discriminant(&loss) {
+            (self.bad, self.at) = (false, None);
+        }
         self.loss = loss;
     }
 
-    /// Whether the next packet is lost. Always makes the same number of draws, so that two strengths of one model
+    /// Whether the packet at `now`, which comes after the ones before, is lost. Always makes the same number of draws, so that two strengths of one model
     /// stay comparable packet by packet.
-    pub fn loses(&mut self) -> bool {
+    pub fn loses(&mut self, now: Time) -> bool {
         match self.loss {
             Loss::None => false,
             Loss::Bernoulli(probability) => self.stream.chance(probability.value()),
@@ -88,6 +117,23 @@ impl LossModel {
                 let loss = if self.bad { loss_bad } else { loss_good };
                 self.stream.chance(loss.value())
             }
+            Loss::Bursts { good, bad, loss_good, loss_bad } => {
+                let is_bad = bad_after(good, bad, self.at.map(|at| (self.bad, now.since(at))));
+                self.at = self.at.max(Some(now));
+                self.bad = self.stream.chance(is_bad);
+                let loss = if self.bad { loss_bad } else { loss_good };
+                self.stream.chance(loss.value())
+            }
         }
     }
+}
+
+/// The probability that a chain with these mean durations is in its bad state, if a time ago it was in the bad one or not:
+/// the transition probability of a two-state Markov chain in continuous time, whatever happened in between.
+fn bad_after(good: Duration, bad: Duration, before: Option<(bool, Duration)>) -> f64 {
+    let (good, bad) = (good.as_nanos() as f64, bad.as_nanos() as f64);
+    let share = bad / (good + bad);
+    let Some((was_bad, ago)) = before else { return share };
+    let memory = libm::exp(-(ago.as_nanos() as f64) * (1.0 / good + 1.0 / bad));
+    share + (f64::from(u8::from(was_bad)) - share) * memory
 }

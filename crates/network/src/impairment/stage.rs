@@ -93,7 +93,7 @@ impl Stage {
 
     fn impair(&mut self, due: Time, packet: &mut Packet) -> Passage {
         // Everything is drawn for every packet, lost ones too: see the module's documentation.
-        let lost = self.loss.loses();
+        let lost = self.loss.loses(due);
         let corrupt = self.corrupt.hits();
         let flip = corrupt.then(|| self.corrupt.stream.bits());
         let duplicated = self.duplicate.hits();

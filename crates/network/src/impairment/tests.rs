@@ -13,7 +13,7 @@ fn share(value: f64) -> Ratio {
 
 fn losses(loss: Loss) -> Vec<bool> {
     let mut model = LossModel::new(loss, Seed::new(11, 0).stream("loss"));
-    (0..PACKETS).map(|_| model.loses()).collect()
+    (0..PACKETS as u64).map(|n| model.loses(due(n))).collect()
 }
 
 fn lost_share(losses: &[bool]) -> f64 {
@@ -87,6 +87,44 @@ fn gilbert_elliott_with_equal_states_is_bernoulli() {
         losses(Loss::GilbertElliott { to_bad: share(0.5), to_good: share(0.5), loss_good, loss_bad });
     assert!((lost_share(&losses) - 0.05).abs() < 0.003);
     assert!((mean_burst(&losses) - 1.0 / 0.95).abs() < 0.02);
+}
+
+/// Of packets with this gap: the share lost, and the share of those behind a lost one.
+fn bursts(gap: Duration, lost_good: f64, lost_bad: f64) -> (f64, f64) {
+    let loss = Loss::Bursts {
+        good: Duration::from_millis(900),
+        bad: Duration::from_millis(100),
+        loss_good: share(lost_good),
+        loss_bad: share(lost_bad),
+    };
+    let mut model = LossModel::new(loss, Seed::new(3, 0).stream("loss"));
+    let losses: Vec<bool> = (0..2_000_000).map(|n| model.loses(Time::ZERO + gap * n)).collect();
+    let behind: Vec<bool> = losses.windows(2).filter(|pair| pair[0]).map(|pair| pair[1]).collect();
+    (lost_share(&losses), lost_share(&behind))
+}
+
+#[test]
+fn bursts_in_time_are_the_same_whatever_the_gap_between_packets() {
+    // With a relaxation time of 1 / (1/900 + 1/100) = 90 ms, a bad state lasts on with 0.1 + 0.9 exp(-gap / 90 ms).
+    for (gap, tolerance) in [(1, 0.012), (20, 0.004), (90, 0.004), (1_000, 0.003)] {
+        let (lost, behind) = bursts(Duration::from_millis(gap), 0.0, 1.0);
+        assert!((lost - 0.1).abs() < tolerance, "{lost} every {gap} ms");
+        let expected = 0.1 + 0.9 * libm::exp(-(gap as f64) / 90.0);
+        assert!((behind - expected).abs() < 0.006, "{behind} behind a loss for {expected} every {gap} ms");
+    }
+    let (lost, _) = bursts(Duration::from_millis(50), 0.02, 0.52);
+    assert!((lost - 0.07).abs() < 0.002, "{lost} with losses in both states");
+}
+
+#[test]
+fn a_burst_in_time_does_not_end_between_packets_at_the_same_time() {
+    let (good, bad) = (Duration::from_millis(1), Duration::from_millis(1));
+    let loss = Loss::Bursts { good, bad, loss_good: Ratio::ZERO, loss_bad: Ratio::ONE };
+    let mut model = LossModel::new(loss, Seed::new(3, 0).stream("loss"));
+    for n in 0..1_000 {
+        let first = model.loses(due(n));
+        assert!((0..20).all(|_| model.loses(due(n)) == first));
+    }
 }
 
 #[test]
