@@ -124,6 +124,19 @@ impl Distribution {
         Sampler { negative: self.negative(), distribution: self.clone(), stream, next: 0 }
     }
 
+    /// Its values in ascending order.
+    pub fn quantiles(&self) -> Quantiles {
+        let distribution = match self {
+            Distribution::Empirical(values) | Distribution::Trace(values) => {
+                let mut values = values.to_vec();
+                values.sort_unstable();
+                Distribution::Empirical(values.into())
+            }
+            other => other.clone(),
+        };
+        Quantiles { negative: self.negative(), distribution }
+    }
+
     /// The share of a normal distribution that is below 0.
     fn negative(&self) -> f64 {
         match self {
@@ -135,6 +148,46 @@ impl Distribution {
     }
 }
 
+/// The values of a distribution in ascending order: which of them is not exceeded with a given probability. Makes draws of it
+/// that depend on each other (a Gaussian copula) as well as independent ones.
+#[derive(Clone, Debug)]
+pub struct Quantiles {
+    /// Of an empirical one, sorted; never a trace, which has an order of its own.
+    distribution: Distribution,
+    negative: f64,
+}
+
+impl Quantiles {
+    /// The value that is not exceeded with the probability `share`, from 0 to below 1.
+    pub fn at(&self, share: f64) -> u64 {
+        let place = |length: u64| (share * length as f64) as u64;
+        match &self.distribution {
+            Distribution::Constant(value) => *value,
+            Distribution::Uniform { min, max } => {
+                let width = max.saturating_sub(*min);
+                min.saturating_add(place(width.saturating_add(1)).min(width))
+            }
+            Distribution::Exponential { mean } => {
+                let value = libm::round(-libm::log1p(-share) * *mean as f64) as u64;
+                value.min(mean.saturating_mul(64))
+            }
+            Distribution::Normal { mean, deviation } => {
+                normal(*mean, *deviation, self.negative, share).min(self.distribution.max())
+            }
+            Distribution::Pareto { min, max, shape } => pareto(*min, *max, *shape, share),
+            Distribution::Bivalue { first, second, probability } => {
+                let (less, more) = (*first.min(second), *first.max(second));
+                let of_less = if first <= second { *probability } else { 1.0 - probability };
+                if share < of_less { less } else { more }
+            }
+            Distribution::Empirical(values) | Distribution::Trace(values) => {
+                let last = values.len().saturating_sub(1);
+                values.get((place(values.len() as u64) as usize).min(last)).copied().unwrap_or(0)
+            }
+        }
+    }
+}
+
 impl Sampler {
     /// Draws from another distribution from now on, with the same stream.
     pub fn change(&mut self, distribution: Distribution) {
@@ -142,6 +195,11 @@ impl Sampler {
             self.negative = distribution.negative();
             (self.distribution, self.next) = (distribution, 0);
         }
+    }
+
+    /// Its stream, where it is now.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
     }
 
     /// The next value. Each takes at most one number of the stream, so that streams stay aligned.
@@ -156,17 +214,9 @@ impl Sampler {
                 drawn.min(mean.saturating_mul(64))
             }
             Distribution::Normal { mean, deviation } => {
-                let share = self.negative + self.stream.unit() * (1.0 - self.negative);
-                let drawn = *mean as f64 + *deviation as f64 * normal_quantile(share);
-                // To a whole number that is not negative, whatever the last bits say.
-                (libm::round(drawn) as u64).min(self.distribution.max())
+                normal(*mean, *deviation, self.negative, self.stream.unit()).min(self.distribution.max())
             }
-            Distribution::Pareto { min, max, shape } => {
-                let least = libm::pow(*min as f64 / *max as f64, *shape);
-                let exceeded = 1.0 - self.stream.unit() * (1.0 - least);
-                let drawn = libm::round(*min as f64 * libm::pow(exceeded, -1.0 / shape)) as u64;
-                drawn.clamp(*min, *max)
-            }
+            Distribution::Pareto { min, max, shape } => pareto(*min, *max, *shape, self.stream.unit()),
             Distribution::Bivalue { first, second, probability } => {
                 if self.stream.chance(*probability) {
                     *first
@@ -187,8 +237,22 @@ impl Sampler {
     }
 }
 
+/// The value of a normal distribution at a share of what is not negative.
+fn normal(mean: u64, deviation: u64, negative: f64, share: f64) -> u64 {
+    let share = negative + share * (1.0 - negative);
+    // To a whole number that is not negative, whatever the last bits say.
+    libm::round(mean as f64 + deviation as f64 * normal_quantile(share)) as u64
+}
+
+/// The value of a Pareto distribution between two values at a share of it.
+fn pareto(min: u64, max: u64, shape: f64, share: f64) -> u64 {
+    let least = libm::pow(min as f64 / max as f64, shape);
+    let exceeded = 1.0 - share * (1.0 - least);
+    (libm::round(min as f64 * libm::pow(exceeded, -1.0 / shape)) as u64).clamp(min, max)
+}
+
 /// The standard normal distribution function.
-fn standard_normal(x: f64) -> f64 {
+pub fn standard_normal(x: f64) -> f64 {
     0.5 * libm::erfc(-x * core::f64::consts::FRAC_1_SQRT_2)
 }
 
@@ -220,7 +284,7 @@ fn pareto_mean(min: f64, max: f64, shape: f64) -> f64 {
 
 /// The value that a standard normal variable stays below with a probability from 0 to 1: Wichura's algorithm AS 241 (PPND16,
 /// Applied Statistics 37, 1988), right to some 16 digits.
-fn normal_quantile(probability: f64) -> f64 {
+pub fn normal_quantile(probability: f64) -> f64 {
     let centred = probability - 0.5;
     if libm::fabs(centred) <= 0.425 {
         let r = 0.180_625 - centred * centred;
@@ -373,6 +437,36 @@ mod tests {
             // Three standard deviations of a share of so many draws.
             let sure = 3.0 * (share * (1.0 - share) / drawn.len() as f64).sqrt();
             assert!((found - share).abs() <= sure, "{distribution:?} below {value}: {found}, not {share}");
+        }
+    }
+
+    #[test]
+    fn values_by_share_are_distributed_as_draws() {
+        for distribution in [
+            Distribution::Constant(80),
+            Distribution::Uniform { min: 10, max: 30 },
+            Distribution::Exponential { mean: 1_000_000 },
+            Distribution::Normal { mean: 1_000_000, deviation: 2_000_000 },
+            Distribution::Pareto { min: 1_000, max: 1_000_000, shape: 1.2 },
+            Distribution::Bivalue { first: 1_000_000, second: 0, probability: 0.7 },
+            Distribution::Empirical(vec![7, 2, 1, 2].into()),
+        ] {
+            let quantiles = distribution.quantiles();
+            let values: Vec<u64> =
+                (0..20_000).map(|n| quantiles.at((f64::from(n) + 0.5) / 20_000.0)).collect();
+            assert!(values.is_sorted(), "{distribution:?}");
+            let mean = values.iter().map(|value| *value as f64).sum::<f64>() / values.len() as f64;
+            assert!(
+                (mean - distribution.mean()).abs() <= distribution.mean() * 0.002,
+                "{distribution:?}: {mean}"
+            );
+            for share in [0.0, 1.0 - f64::EPSILON / 2.0] {
+                let value = quantiles.at(share);
+                assert!(
+                    (distribution.min()..=distribution.max()).contains(&value),
+                    "{distribution:?}: {value}"
+                );
+            }
         }
     }
 

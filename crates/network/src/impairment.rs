@@ -4,6 +4,7 @@
 //! about that packet. Switching one on, or changing its strength, therefore never changes which packets another one
 //! hits.
 
+mod jitter;
 mod loss;
 mod stage;
 
@@ -23,6 +24,8 @@ pub struct Impairments {
     pub loss: Loss,
     /// Extra delay, drawn per packet from a distribution of nanoseconds; arrival order is kept.
     pub jitter: Option<Distribution>,
+    /// The correlation time of the jitter; without it, packets' delays are independent.
+    pub jitter_memory: Option<Duration>,
     /// The share of packets that are held back by `reorder_by`, so that later ones overtake them.
     pub reorder: Ratio,
     /// How long a reordered packet is held back.
@@ -79,6 +82,16 @@ pub const PARAMETERS: &[Parameter] = &[
               overtake an earlier one arrives together with it. Without this key, there is none.",
     },
     Parameter {
+        name: JITTER_MEMORY,
+        kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) },
+        default: Preset::Absent,
+        doc: "Correlation time of the jitter. Two packets that leave the line a time t apart have delays correlated by \
+              exp(-t/`jitter-memory`), whatever the packets between them: nearly the same delay after a hundredth of \
+              it, independent ones after several times of it. Each delay alone has the distribution of `jitter` (an \
+              Ornstein-Uhlenbeck process, mapped to that distribution; the correlation holds exactly for `normal`, \
+              and nearly for others). Without this key, delays are independent.",
+    },
+    Parameter {
         name: "reorder",
         kind: Kind::Ratio,
         default: Preset::Text("0 %"),
@@ -104,6 +117,12 @@ pub const PARAMETERS: &[Parameter] = &[
     },
 ];
 
+/// The key of the jitter's correlation time.
+pub const JITTER_MEMORY: &str = "jitter-memory";
+
+/// Those that do nothing without another: each with that one.
+pub const NEEDS: &[(&str, &str)] = &[(JITTER_MEMORY, "jitter")];
+
 /// Every loss model that an experiment file can name: `loss = { kind = "gilbert-elliott", ... }`. A plain share,
 /// `loss = "1 %"`, is the `probability` of the first.
 pub const LOSS_KINDS: &[LossKind] = &[loss::BERNOULLI, loss::GILBERT_ELLIOTT, loss::BURSTS];
@@ -119,6 +138,7 @@ impl Impairments {
         Impairments {
             loss,
             jitter: values.distribution_if_given("jitter"),
+            jitter_memory: values.duration_if_given(JITTER_MEMORY),
             reorder: values.ratio("reorder"),
             reorder_by: values.duration("reorder-by"),
             duplicate: values.ratio("duplicate"),

@@ -103,6 +103,7 @@ fn impairments(which: u64) -> Impairments {
             reorder_by: Duration::from_millis(4),
             duplicate: share(0.03),
             corrupt: share(0.1),
+            ..Impairments::default()
         },
         _ => Impairments {
             loss: Loss::Bursts {
@@ -111,6 +112,8 @@ fn impairments(which: u64) -> Impairments {
                 loss_good: share(0.01),
                 loss_bad: share(0.8),
             },
+            jitter: Some(Distribution::Normal { mean: 2_000_000, deviation: 1_000_000 }),
+            jitter_memory: Some(Duration::from_millis(30)),
             ..Impairments::default()
         },
     }

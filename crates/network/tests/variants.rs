@@ -101,6 +101,7 @@ impl Variant {
         let limits = values(queue.parameters, &given);
         let impairments = Impairments {
             loss: Loss::Bernoulli(share(0.02)),
+            jitter_memory: None,
             jitter: seed.is_multiple_of(3).then_some(Distribution::Exponential { mean: 100_000 }),
             reorder: share(0.03),
             reorder_by: Duration::from_millis(1),

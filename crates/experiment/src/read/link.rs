@@ -79,12 +79,17 @@ impl Reader<'_> {
             self.stations(table, &entry.node.span, &place, between.as_deref()?, hosts, keys)?
         };
         let directions: Vec<Direction> = directions.into_iter().collect::<Option<_>>()?;
-        self.check_needs(table, kind.needs, &directions);
+        self.check_needs(table, kind.needs.iter().chain(impairment::NEEDS), &directions);
         Some(Link { name: entry.key.to_string(), medium, between: between?, shared: values?, directions })
     }
 
     /// Refuses a key that does nothing, because no direction has the one that it needs.
-    fn check_needs(&mut self, link: &Table, needs: &[(&str, &str)], directions: &[Direction]) {
+    fn check_needs<'n>(
+        &mut self,
+        link: &Table,
+        needs: impl Iterator<Item = &'n (&'n str, &'n str)>,
+        directions: &[Direction],
+    ) {
         let own = |name: &str| link.node(name).and_then(Node::table);
         let stations =
             own("station").into_iter().flat_map(|all| &all.0).filter_map(|entry| entry.node.table());
@@ -251,6 +256,17 @@ impl Reader<'_> {
                  the range of the jitter, such as `{{ kind = \"uniform\", min = \"0 ms\", max = \"{delay}\" }}`"
             );
             self.remark(table.node("jitter").map_or(at, |node| &node.span), message);
+        }
+        let has_memory = !matches!(value(&values, impairment::JITTER_MEMORY), None | Some(Value::Absent));
+        if let Some(Value::Distribution(Distribution::Trace(_))) =
+            value(&values, "jitter").filter(|_| has_memory)
+        {
+            let message = format!(
+                "`{}` has no effect on the values of a `trace`, which have an order of their own; omit it, or draw them \
+                 with `kind = \"empirical\"`",
+                impairment::JITTER_MEMORY
+            );
+            self.remark(table.node(impairment::JITTER_MEMORY).map_or(at, |node| &node.span), message);
         }
         let loss = loss.map_or(Loss::None, |chosen| {
             impairment::LOSS_KINDS.get(chosen.index).map_or(Loss::None, |kind| (kind.build)(&chosen.values))

@@ -1,8 +1,8 @@
 //! The impairments of one direction at work, between the line's end and the port.
 
-use trunkline_core::distribution::Sampler;
-use trunkline_core::{Distribution, Duration, Packet, Seed, Stream, Time};
+use trunkline_core::{Duration, Packet, Seed, Stream, Time};
 
+use super::jitter::Jitter;
 use super::{Impairments, LossModel};
 
 /// What a packet goes through behind the line.
@@ -11,7 +11,7 @@ pub(crate) struct Stage {
     loss: LossModel,
     corrupt: Chance,
     duplicate: Chance,
-    jitter: Sampler,
+    jitter: Jitter,
     reorder: Chance,
     reorder_by: Duration,
     /// The latest arrival so far of packets that were not held back: none arrives before it.
@@ -57,7 +57,7 @@ impl Stage {
             loss: LossModel::new(impairments.loss, stream("loss")),
             corrupt: chance("corrupt", impairments.corrupt),
             duplicate: chance("duplicate", impairments.duplicate),
-            jitter: jitter(impairments).sampler(stream("jitter")),
+            jitter: Jitter::new(impairments, stream("jitter")),
             reorder: chance("reorder", impairments.reorder),
             reorder_by: impairments.reorder_by,
             in_order: Time::ZERO,
@@ -77,7 +77,7 @@ impl Stage {
         self.loss.change(impairments.loss);
         self.corrupt.probability = impairments.corrupt.value();
         self.duplicate.probability = impairments.duplicate.value();
-        self.jitter.change(jitter(impairments));
+        self.jitter.change(impairments);
         self.reorder.probability = impairments.reorder.value();
         self.reorder_by = impairments.reorder_by;
     }
@@ -97,10 +97,10 @@ impl Stage {
         let corrupt = self.corrupt.hits();
         let flip = corrupt.then(|| self.corrupt.stream.bits());
         let duplicated = self.duplicate.hits();
-        let extra = self.jitter.draw();
+        let extra = self.jitter.draw(due);
         let held_back = self.reorder.hits();
         // A lost packet holds back its successors like any other, so that loss changes nobody's arrival time.
-        let mut arrival = (due + Duration::from_nanos(extra)).max(self.in_order);
+        let mut arrival = (due + extra).max(self.in_order);
         if held_back {
             arrival += self.reorder_by;
         } else {
@@ -122,11 +122,8 @@ impl Stage {
 }
 
 fn is_transparent(impairments: &Impairments) -> bool {
-    *impairments == Impairments { reorder_by: impairments.reorder_by, ..Impairments::default() }
-}
-
-fn jitter(impairments: &Impairments) -> Distribution {
-    impairments.jitter.clone().unwrap_or(Distribution::Constant(0))
+    let Impairments { reorder_by, jitter_memory, .. } = *impairments;
+    *impairments == Impairments { reorder_by, jitter_memory, ..Impairments::default() }
 }
 
 impl Chance {

@@ -45,6 +45,7 @@ fn everything() -> Impairments {
     Impairments {
         loss: Loss::Bernoulli(share(0.1)),
         jitter: Some(Distribution::Exponential { mean: 2_000_000 }),
+        jitter_memory: None,
         reorder: share(0.05),
         reorder_by: Duration::from_millis(7),
         duplicate: share(0.08),
@@ -124,6 +125,74 @@ fn a_burst_in_time_does_not_end_between_packets_at_the_same_time() {
     for n in 0..1_000 {
         let first = model.loses(due(n));
         assert!((0..20).all(|_| model.loses(due(n)) == first));
+    }
+}
+
+/// Additional delays in seconds of packets with this gap, without the rule that none overtakes.
+fn delays(distribution: Distribution, memory: Duration, gap: Duration, count: u64) -> Vec<f64> {
+    let impairments =
+        Impairments { jitter: Some(distribution), jitter_memory: Some(memory), ..Impairments::default() };
+    let mut jitter = super::jitter::Jitter::new(&impairments, Seed::new(8, 0).stream("jitter"));
+    (0..count).map(|n| jitter.draw(Time::ZERO + gap * n).as_secs_f64()).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The correlation of values that stand so far from each other.
+fn autocorrelation(values: &[f64], lag: usize) -> f64 {
+    let mean = mean(values);
+    let product = |n: usize| (values[n] - mean) * (values[n + lag] - mean);
+    let covariance = (0..values.len() - lag).map(product).sum::<f64>() / (values.len() - lag) as f64;
+    covariance / variance(values)
+}
+
+fn variance(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / values.len() as f64
+}
+
+#[test]
+fn jitter_with_memory_has_the_same_distribution_and_correlation_in_time_at_any_packet_rate() {
+    let normal = Distribution::Normal { mean: 20_000_000, deviation: 3_000_000 };
+    let memory = Duration::from_millis(100);
+    for gap in [1, 20, 100, 1_000] {
+        // As many correlation times each time, but no fewer packets than a mean needs.
+        let count = (2_000_000 / gap).max(200_000);
+        let delays = delays(normal.clone(), memory, Duration::from_millis(gap), count);
+        let independent = count as f64 / (1.0 + 200.0 / gap as f64);
+        let tolerance = 4.0 / independent.sqrt();
+        assert!((mean(&delays) - 0.020).abs() < 0.003 * tolerance, "mean {} every {gap} ms", mean(&delays));
+        let deviation = variance(&delays).sqrt();
+        assert!((deviation - 0.003).abs() < 0.003 * tolerance, "deviation {deviation} every {gap} ms");
+        for apart in [gap, 100, 200].map(|apart| apart.max(gap) / gap) {
+            let found = autocorrelation(&delays, apart as usize);
+            let expected = libm::exp(-((apart * gap) as f64) / 100.0);
+            assert!((found - expected).abs() < tolerance, "{found} for {expected} at {apart} x {gap} ms");
+        }
+    }
+}
+
+#[test]
+fn jitter_with_memory_keeps_the_shape_of_its_distribution() {
+    let memory = Duration::from_millis(10);
+    let exponential = Distribution::Exponential { mean: 2_000_000 };
+    let delays = delays(exponential, memory, Duration::from_millis(5), 400_000);
+    for (value, share) in [(0.001, 0.393_47), (0.002, 0.632_12), (0.006, 0.950_21)] {
+        let below = delays.iter().filter(|delay| **delay <= value).count() as f64 / delays.len() as f64;
+        assert!((below - share).abs() < 0.008, "{below} below {value} s for {share}");
+    }
+    // Packets at the same time have the same delay.
+    let impairments = Impairments {
+        jitter: Some(Distribution::Uniform { min: 0, max: 9_000_000 }),
+        jitter_memory: Some(memory),
+        ..Impairments::default()
+    };
+    let mut jitter = super::jitter::Jitter::new(&impairments, Seed::new(8, 0).stream("jitter"));
+    for n in 0..1_000 {
+        let first = jitter.draw(due(n));
+        assert!((0..5).all(|_| jitter.draw(due(n)) == first));
     }
 }
 
@@ -231,9 +300,16 @@ fn without_impairments_nothing_happens() {
 
 proptest! {
     #[test]
-    fn jitter_alone_keeps_the_order_and_never_hurries(mean in 1u64..20_000_000, seed: u64) {
-        let impairments =
-            Impairments { jitter: Some(Distribution::Exponential { mean }), ..Impairments::default() };
+    fn jitter_alone_keeps_the_order_and_never_hurries(
+        mean in 1u64..20_000_000,
+        memory in prop::option::of(1u64..100_000_000),
+        seed: u64,
+    ) {
+        let impairments = Impairments {
+            jitter: Some(Distribution::Exponential { mean }),
+            jitter_memory: memory.map(Duration::from_nanos),
+            ..Impairments::default()
+        };
         let mut stage = Stage::new(&impairments, PLACE, Seed::new(seed, 0));
         let mut last = Time::ZERO;
         for n in 0..200 {
