@@ -49,6 +49,7 @@ impl Files for Fixtures {
             "sorted.down" => Ok(b"1\n3\n2\n".to_vec()),
             "hosts/bad.toml" => Ok(b"doc = 5\nsend-message = \"11 s\"\nsend-mesage = \"1 s\"\n".to_vec()),
             "hosts/broken.toml" => Ok(b"# one line\nx = [1,\n".to_vec()),
+            "good.trace" => Ok(b"10 ms\n20 ms\n".to_vec()),
             "bad.trace" => Ok(b"10 ms\n20 parsecs\n".to_vec()),
             _ => Beside.read(path),
         }

@@ -6,7 +6,7 @@ mod tests;
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Values};
 use trunkline_core::{Bytes, Duration, Packet, Port, Seed, Time};
 
-use crate::bucket::{Policer, TokenBucket};
+use crate::bucket::{Policer, Shaper};
 use crate::fate::{DropCause, Fate};
 use crate::impairment::{Impairments, Stage};
 use crate::medium::{Change, Delivery, Figure, Fixed, Medium, MediumCounters, Outcome, PortConfig};
@@ -50,7 +50,7 @@ pub(crate) struct DirectionConfig {
     pub(crate) delay: Duration,
     pub(crate) mtu: Bytes,
     pub(crate) overhead: Bytes,
-    pub(crate) shaper: Option<TokenBucket>,
+    pub(crate) shaper: Option<Shaper>,
     pub(crate) policer: Option<Policer>,
     pub(crate) queue: Box<dyn Queue>,
     pub(crate) impairments: Impairments,

@@ -9,7 +9,7 @@ mod tests;
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 use trunkline_core::{Bytes, Duration, Rate, Seed};
 
-use crate::bucket::{Policer, TokenBucket};
+use crate::bucket::{Policer, Shaper};
 use crate::impairment::Impairments;
 use crate::medium::{self, MediumKind, PortConfig};
 use crate::point_to_point::{self, DirectionConfig, PointToPoint};
@@ -44,6 +44,8 @@ pub(crate) const KIND: MediumKind = MediumKind {
         },
         conditioner::SHAPE_RATE,
         conditioner::SHAPE_BURST,
+        conditioner::SHAPE_PEAK_RATE,
+        conditioner::SHAPE_PEAK_BURST,
         conditioner::COMMITTED_RATE,
         conditioner::COMMITTED_BURST,
         conditioner::PEAK_RATE,
@@ -73,7 +75,7 @@ pub struct SerialConfig {
     /// Framing added to every packet on the line.
     pub overhead: Bytes,
     /// What packets wait for at the head of the queue.
-    pub shaper: Option<TokenBucket>,
+    pub shaper: Option<Shaper>,
     /// What they are held to where they enter the line.
     pub policer: Option<Policer>,
     /// The queue in front of the line, empty.

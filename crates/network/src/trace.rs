@@ -47,6 +47,8 @@ pub(crate) const KIND: MediumKind = MediumKind {
         },
         conditioner::SHAPE_RATE,
         conditioner::SHAPE_BURST,
+        conditioner::SHAPE_PEAK_RATE,
+        conditioner::SHAPE_PEAK_BURST,
         conditioner::COMMITTED_RATE,
         conditioner::COMMITTED_BURST,
         conditioner::PEAK_RATE,

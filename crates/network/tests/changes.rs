@@ -42,6 +42,7 @@ impl Case {
             ("delay", one_of(["0 ms", "1 ms", "30 ms", "3 s"])),
             ("overhead", one_of(["0 B", "4 B", "38 B", "100 B"])),
             ("shape-rate", one_of(["64 kbit/s", "1 Mbit/s", "2 Mbit/s", "1 Gbit/s"])),
+            ("shape-peak-rate", one_of(["3 Mbit/s", "4 Mbit/s", "5 Mbit/s", "2 Gbit/s"])),
             ("committed-rate", one_of(["64 kbit/s", "1 Mbit/s", "2 Mbit/s", "1 Gbit/s"])),
         ];
         values(self.kind.parameters, &given)

@@ -46,6 +46,8 @@ const VARIANTS: &[Variant] = &[
             ("rate", "10 Mbit/s"),
             ("shape-rate", "4 Mbit/s"),
             ("shape-burst", "6 KB"),
+            ("shape-peak-rate", "6 Mbit/s"),
+            ("shape-peak-burst", "2 KB"),
             ("committed-rate", "1 Mbit/s"),
             ("peak-rate", "3 Mbit/s"),
             ("policing", "tag"),

@@ -340,6 +340,28 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     ),
     (
         r#"delay = "20 ms""#,
+        r#"loss = { kind = "bursts", good = "1 s", bad = "0 s" }"#,
+        &[r#"x.toml:12:45: `bad` must be a duration from 1 us to 24 h, not `0 s`"#],
+    ),
+    (
+        r#"delay = "20 ms""#,
+        r#"jitter-memory = "100 ms""#,
+        &[r#"x.toml:12:17: `jitter-memory` needs `jitter`; without it, it has no effect"#],
+    ),
+    (
+        r#"delay = "20 ms""#,
+        r#"forward = { jitter = { kind = "trace", file = "good.trace" }, jitter-memory = "100 ms" }"#,
+        &[
+            r#"x.toml:12:79: `jitter-memory` has no effect on the values of a `trace`, which have an order of their own; omit it, or draw them with `kind = "empirical"`"#,
+        ],
+    ),
+    (
+        r#"delay = "20 ms""#,
+        r#"shape-peak-rate = "1 Mbit/s""#,
+        &[r#"x.toml:12:19: `shape-peak-rate` needs `shape-rate`; without it, it has no effect"#],
+    ),
+    (
+        r#"delay = "20 ms""#,
         r#"loss = true"#,
         &[r#"x.toml:12:8: `loss` must be a share, a word or a table, not `true`"#],
     ),
@@ -420,7 +442,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"queue = "fifo""#,
         r#"backward = { between = ["a", "b"] }"#,
         &[
-            r#"x.toml:13:14: unknown key `between` in the direction `backward` of [link.trunk]; known: `rate`, `delay`, `mtu`, `overhead`, `shape-rate`, `shape-burst`, `committed-rate`, `committed-burst`, `peak-rate`, `peak-burst`, `policing`, `queue`, `loss`, `jitter`, `reorder`, `reorder-by`, `duplicate` and `corrupt`"#,
+            r#"x.toml:13:14: unknown key `between` in the direction `backward` of [link.trunk]; known: `rate`, `delay`, `mtu`, `overhead`, `shape-rate`, `shape-burst`, `shape-peak-rate`, `shape-peak-burst`, `committed-rate`, `committed-burst`, `peak-rate`, `peak-burst`, `policing`, `queue`, `loss`, `jitter`, `jitter-memory`, `reorder`, `reorder-by`, `duplicate` and `corrupt`"#,
         ],
     ),
     (

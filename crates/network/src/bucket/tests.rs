@@ -45,6 +45,21 @@ fn two_rates_give_three_colors() {
 }
 
 #[test]
+fn a_burst_is_sent_at_the_peak_rate_and_then_at_the_sustained_one() {
+    // 1 B in 1 us with a bucket of 10,000 B; 4 B in 1 us with one of 1,000 B.
+    let mut shaper = Shaper::new(bucket(8_000_000, 10_000), Some(bucket(32_000_000, 1_000)));
+    let mut now = us(0);
+    let mut next = || {
+        now = shaper.shape(now, Bytes(1_000));
+        now
+    };
+    let starts: Vec<Time> = (0..20).map(|_| next()).collect();
+    // The first at once, then one every 250 us until, at 3 ms, 13,000 B have come into the large bucket; then one every ms.
+    let expected = |n: u64| if n <= 12 { us(250 * n) } else { us(1_000 * (n - 9)) };
+    assert_eq!(starts, (0..20).map(expected).collect::<Vec<_>>());
+}
+
+#[test]
 fn absurd_buckets_end_in_numbers() {
     let mut bucket = TokenBucket::new(Rate::ZERO, Bytes(u64::MAX));
     bucket.take(us(0), Bytes(u64::MAX));
@@ -72,6 +87,22 @@ proptest! {
                 bucket.take(now, CELL);
             }
             prop_assert_eq!(has, gcra.admit(&mut tat, now));
+        }
+    }
+
+    #[test]
+    fn a_source_shaped_to_two_rates_is_green_to_a_policer_of_both(
+        bits in 1_000u64..1_000_000_000,
+        (peak, burst, peak_burst) in (1u64..10, 1500u64..20_000, 1500u64..5_000),
+        offers in prop::collection::vec((0u64..20_000_000, 1u64..=1500), 1..80),
+    ) {
+        let (sustained, peak) = (bucket(bits, burst), bucket(bits * peak, peak_burst));
+        let mut shaper = Shaper::new(sustained.clone(), Some(peak.clone()));
+        let mut policer = Policer::new(sustained, Some(peak), Excess::Discard);
+        let mut now = Time::ZERO;
+        for (gap, size) in offers {
+            now = shaper.shape(now + Duration::from_nanos(gap), Bytes(size));
+            prop_assert_eq!(policer.meter(now, Bytes(size)), Color::Green);
         }
     }
 

@@ -3,7 +3,7 @@
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Values};
 use trunkline_core::{Amount, Bytes, Duration, Packet, Rate, Time};
 
-use crate::bucket::{Color, Excess, LEAST_URGENT, Policer, TokenBucket};
+use crate::bucket::{Color, Excess, LEAST_URGENT, Policer, Shaper, TokenBucket};
 
 const RATES: Kind =
     Kind::Rate { min: Rate::from_bits_per_second(1), max: Rate::from_bits_per_second(1_000_000_000_000) };
@@ -22,6 +22,19 @@ pub(crate) const SHAPE_BURST: Parameter = Parameter {
     default: Preset::Text("1500 B"),
     doc: "With `shape-rate`, the size of the bucket: how much may be sent at once after a pause. A larger \
           packet waits until the bucket is full, and what it takes beyond that comes in before the next one.",
+};
+pub(crate) const SHAPE_PEAK_RATE: Parameter = Parameter {
+    name: "shape-peak-rate",
+    kind: RATES,
+    default: Preset::Absent,
+    doc: "With `shape-rate`, a second, higher rate at which a burst is sent at most (the `peakrate` of Linux's \
+          `tc-tbf`). Without this key, a burst is sent at the rate of the line.",
+};
+pub(crate) const SHAPE_PEAK_BURST: Parameter = Parameter {
+    name: "shape-peak-burst",
+    kind: BURSTS,
+    default: Preset::Text("1500 B"),
+    doc: "Size of the bucket of `shape-peak-rate`: how much may be sent at the rate of the line.",
 };
 pub(crate) const COMMITTED_RATE: Parameter = Parameter {
     name: "committed-rate",
@@ -67,6 +80,8 @@ pub(crate) const POLICING: Parameter = Parameter {
 /// Those that do nothing without another.
 pub(crate) const NEEDS: &[(&str, &str)] = &[
     (SHAPE_BURST.name, SHAPE_RATE.name),
+    (SHAPE_PEAK_RATE.name, SHAPE_RATE.name),
+    (SHAPE_PEAK_BURST.name, SHAPE_PEAK_RATE.name),
     (COMMITTED_BURST.name, COMMITTED_RATE.name),
     (POLICING.name, COMMITTED_RATE.name),
     (PEAK_RATE.name, COMMITTED_RATE.name),
@@ -74,8 +89,9 @@ pub(crate) const NEEDS: &[(&str, &str)] = &[
 ];
 
 /// The shaper of these values.
-pub(crate) fn shaper(values: &Values) -> Option<TokenBucket> {
-    bucket(values, SHAPE_RATE.name, SHAPE_BURST.name)
+pub(crate) fn shaper(values: &Values) -> Option<Shaper> {
+    let sustained = bucket(values, SHAPE_RATE.name, SHAPE_BURST.name)?;
+    Some(Shaper::new(sustained, bucket(values, SHAPE_PEAK_RATE.name, SHAPE_PEAK_BURST.name)))
 }
 
 /// The policer of these values.
@@ -97,7 +113,7 @@ fn bucket(values: &Values, rate: &str, burst: &str) -> Option<TokenBucket> {
 /// The shaper and the policer of one direction, and what they have seen.
 #[derive(Debug)]
 pub(crate) struct Conditioner {
-    shaper: Option<TokenBucket>,
+    shaper: Option<Shaper>,
     policer: Option<Policer>,
     packets: u64,
     waited: Duration,
@@ -108,7 +124,7 @@ pub(crate) struct Conditioner {
 }
 
 impl Conditioner {
-    pub(crate) fn new(shaper: Option<TokenBucket>, policer: Option<Policer>) -> Conditioner {
+    pub(crate) fn new(shaper: Option<Shaper>, policer: Option<Policer>) -> Conditioner {
         Conditioner {
             shaper,
             policer,
@@ -122,9 +138,9 @@ impl Conditioner {
     }
 
     /// Takes other terms; tokens that are there stay there.
-    pub(crate) fn change(&mut self, at: Time, shaper: Option<TokenBucket>, policer: Option<Policer>) {
+    pub(crate) fn change(&mut self, at: Time, shaper: Option<Shaper>, policer: Option<Policer>) {
         match (&mut self.shaper, shaper) {
-            (Some(own), Some(new)) => own.change(at, &new),
+            (Some(own), Some(new)) => own.change(at, new),
             (own, new) => *own = new,
         }
         match (&mut self.policer, policer) {
@@ -136,9 +152,8 @@ impl Conditioner {
     /// When a packet that could leave at `now` may.
     #[inline]
     pub(crate) fn shape(&mut self, now: Time, size: Bytes) -> Time {
-        let Some(bucket) = &mut self.shaper else { return now };
-        let start = bucket.earliest(now, size);
-        bucket.take(start, size);
+        let Some(shaper) = &mut self.shaper else { return now };
+        let start = shaper.shape(now, size);
         self.packets += 1;
         self.waited += start.since(now);
         self.waited_most = self.waited_most.max(start.since(now));

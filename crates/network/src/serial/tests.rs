@@ -2,7 +2,7 @@ use trunkline_core::schema::Limit;
 use trunkline_core::{Amount, Packet, PacketId, Port, Time};
 
 use super::*;
-use crate::bucket::Excess;
+use crate::bucket::{Excess, TokenBucket};
 use crate::fate::{DropCause, Fate, Fates};
 use crate::medium::{Figure, Medium, MediumCounters, Outcome};
 use crate::queue::{Backlog, Dequeued, Fifo};
@@ -182,7 +182,7 @@ fn packets_that_end_within_a_nanosecond_do_not_stop_time() {
 #[test]
 fn a_shaped_packet_leaves_when_there_are_tokens_for_it() {
     // 80 kbit/s: 1000 B in 100 ms; the bucket holds two packets.
-    let shaper = Some(TokenBucket::new(Rate::from_bits_per_second(80_000), Bytes(2000)));
+    let shaper = Some(TokenBucket::new(Rate::from_bits_per_second(80_000), Bytes(2000)).into());
     let (mut link, mut out) = (link(SerialConfig { shaper, ..config(fifo(100)) }), Outcome::default());
     for id in 0..4 {
         link.offer(ms(0), Port(0), packet(id, 1000), &mut out);
