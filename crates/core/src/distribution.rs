@@ -148,11 +148,11 @@ impl Distribution {
     }
 }
 
-/// The values of a distribution in ascending order: which of them is not exceeded with a given probability. Makes draws of it
+/// The values of a distribution in ascending order: the value that is not exceeded with a given probability. Makes draws of it
 /// that depend on each other (a Gaussian copula) as well as independent ones.
 #[derive(Clone, Debug)]
 pub struct Quantiles {
-    /// Of an empirical one, sorted; never a trace, which has an order of its own.
+    /// Sorted if it is empirical; never a trace, which has an order of its own.
     distribution: Distribution,
     negative: f64,
 }

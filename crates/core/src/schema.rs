@@ -38,6 +38,9 @@ impl Parameter {
             (Kind::Integer { min, max }, Value::Integer(value)) => (min..=max).contains(value),
             (Kind::Number { min, max }, Value::Number(value)) => (min..=max).contains(value),
             (Kind::Choice(words), Value::Text(value)) => words.iter().any(|word| word.name == value),
+            (Kind::ChoiceOrFile(words), Value::Text(value)) => {
+                value.ends_with(".toml") || words.iter().any(|word| word.name == value)
+            }
             (Kind::Limit, Value::Limit(Limit::Packets(count) | Limit::Bytes(Bytes(count)))) => *count > 0,
             (Kind::Ratio, Value::Ratio(value)) => (0.0..=1.0).contains(&value.value()),
             (Kind::Flag, Value::Flag(_))
@@ -86,6 +89,8 @@ pub enum Kind {
     DeliveryTrace,
     /// One of a few words.
     Choice(&'static [Choice]),
+    /// One of a few words, or the path of a TOML file, relative to the experiment file.
+    ChoiceOrFile(&'static [Choice]),
     /// `"100 packets"` or `"64 KiB"`.
     Limit,
     /// A fixed duration or a distribution of durations.
@@ -172,7 +177,7 @@ pub enum Value {
     Ratio(Ratio),
     /// Of [`Kind::Flag`].
     Flag(bool),
-    /// Of [`Kind::Text`], [`Kind::File`] (as written) or [`Kind::Choice`].
+    /// Of [`Kind::Text`], [`Kind::File`] (as written), [`Kind::Choice`] or [`Kind::ChoiceOrFile`].
     Text(String),
     /// Of [`Kind::Limit`].
     Limit(Limit),

@@ -114,7 +114,7 @@ pub enum FormShape {
     Links,
     /// A word or a table of a kind with its own keys.
     OneOf,
-    /// The path of a file beside the experiment file.
+    /// The path of a file beside the experiment file; with `choices`, also one of these words.
     File,
     /// A table with keys of a medium for one direction of a link.
     Direction,
@@ -368,9 +368,20 @@ fn plain(name: &'static str, kind: &Kind, default: Preset, doc: &'static str) ->
         Kind::File | Kind::DeliveryTrace => FormKey { shape: FormShape::File, ..key },
         Kind::Choice(choices) => FormKey {
             shape: FormShape::Choice,
-            choices: Some(choices.iter().map(|c| Choice { name: c.name, doc: c.doc }).collect()),
+            choices: Some(choices.iter().map(Choice::from).collect()),
             ..key
         },
+        Kind::ChoiceOrFile(choices) => FormKey {
+            shape: FormShape::File,
+            choices: Some(choices.iter().map(Choice::from).collect()),
+            ..key
+        },
+    }
+}
+
+impl From<&trunkline_core::schema::Choice> for Choice {
+    fn from(of: &trunkline_core::schema::Choice) -> Choice {
+        Choice { name: of.name, doc: of.doc }
     }
 }
 

@@ -139,7 +139,10 @@ fn link(schema: &Schema) -> Value {
                 let here = json!({ "required": needed });
                 let parts = json!({ "forward": here, "backward": here });
                 let there = json!({ "properties": parts, "required": ["forward", "backward"] });
-                insert(&mut link, "anyOf", if is_pair { json!([here, there]) } else { json!([here]) });
+                // A profile may have them.
+                let profile = json!({ "required": ["profile"] });
+                let any = if is_pair { json!([here, there, profile]) } else { json!([here, profile]) };
+                insert(&mut link, "anyOf", any);
             }
             link
         });
@@ -236,6 +239,10 @@ fn of_kind(kind: &Kind) -> Value {
         Kind::Text | Kind::File | Kind::DeliveryTrace => json!({ "type": "string" }),
         Kind::Choice(choices) => {
             json!({ "enum": choices.iter().map(|choice| choice.name).collect::<Vec<_>>() })
+        }
+        Kind::ChoiceOrFile(choices) => {
+            let words: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
+            json!({ "anyOf": [{ "enum": words }, { "type": "string", "pattern": r"\.toml$" }] })
         }
         Kind::Durations { .. } => defined("durations"),
         Kind::Sizes { .. } => defined("sizes"),

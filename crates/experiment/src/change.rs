@@ -9,7 +9,7 @@ use crate::files::{Files, Shelf};
 use crate::model::{Direction, Experiment, Scenario};
 use crate::schema::Schema;
 use crate::tree::{self, Item, Node};
-use crate::{read, sweep};
+use crate::{link_profile, read, sweep};
 
 impl Experiment {
     /// A point's scenario with some keys written otherwise, each as in a sweep: `("link.trunk.rate", "5 Mbit/s")`. Of two
@@ -29,6 +29,7 @@ impl Experiment {
         let (schema, shelf) = (Schema::default(), Shelf::new(files));
         let unreadable = |_| "the experiment's text cannot be read".to_owned();
         let mut root = tree::parse(&self.text).map_err(unreadable)?;
+        link_profile::fill_in_files(&mut root, &shelf);
         let table = root.table().cloned().unwrap_or_default();
         let swept = sweep::read(&schema, &self.text, &table, &mut Vec::new());
         for (swept, chosen) in swept.iter().zip(&self.points[point].choice) {

@@ -15,7 +15,7 @@ use crate::setting::{Setting, Sources};
 use crate::sweep::Swept;
 use crate::transport::TRANSPORTS;
 use crate::tree::Node;
-use crate::{limits, read, sweep, tree};
+use crate::{limits, link_profile, read, sweep, tree};
 
 impl Experiment {
     /// Reads and validates an experiment file and all that it names.
@@ -126,6 +126,9 @@ fn parse_tree(
     shelf: &Shelf<'_>,
     part: &Part<'_>,
 ) -> Result<Experiment, Vec<Remark>> {
+    let mut root = root.clone();
+    link_profile::fill_in_files(&mut root, shelf);
+    let root = &root;
     let table = root.table().cloned().unwrap_or_default();
     let mut remarks = Vec::new();
     // The keys of the sweep are looked up among all names.

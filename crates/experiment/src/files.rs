@@ -73,7 +73,7 @@ pub(crate) type Speech = Arc<[Vec<u8>]>;
 /// Values of a trace file, in nanoseconds or bytes.
 pub(crate) type Trace = Arc<[u64]>;
 
-/// A profile of hosts.
+/// A profile of hosts or of links.
 pub(crate) struct Profile {
     pub(crate) text: Arc<str>,
     /// What stands in it, or why it is not TOML.
@@ -146,7 +146,7 @@ impl<'f> Shelf<'f> {
         self.delivery_traces.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
     }
 
-    /// A profile of hosts.
+    /// A profile of hosts or of links.
     pub(crate) fn profile(&self, path: &str) -> Result<Arc<Profile>, String> {
         let read = || {
             let text = text_of(self.bytes(path)?)?;

@@ -1,10 +1,12 @@
-//! Profiles of links: measured networks by name, as data. Keys beside `profile` override it.
+//! Profiles of links: measured networks by name, as data, or files of the user. Keys beside `profile` override it.
 
 use std::borrow::Cow;
 
 use trunkline_core::schema::Choice;
 
-use crate::tree::{self, Item, Node, Table};
+use crate::files::Shelf;
+use crate::schema::PROFILE_DOC;
+use crate::tree::{self, Entry, Item, Node, Table};
 
 /// The key that names one.
 pub(crate) const PROFILE: &str = "profile";
@@ -49,21 +51,89 @@ pub(crate) const NAMES: &[Choice] = &{
     names
 };
 
+/// The tables of a profile, or of a link, for one direction each.
+const DIRECTIONS: [&str; 2] = ["forward", "backward"];
+
+/// The path of the file that a link has as its profile.
+pub(crate) fn file(link: &Table) -> Option<(&Node, &str)> {
+    let named = link.node(PROFILE)?;
+    let path = named.text().filter(|path| is_file(path))?;
+    Some((named, path))
+}
+
+/// Returns true if a profile is a file, not one of those with a name.
+pub(crate) fn is_file(profile: &str) -> bool {
+    profile.ends_with(".toml")
+}
+
 /// A link with the keys of its profile, if it names a known one, where it has none of its own.
 pub(crate) fn filled_in(link: &Table) -> Cow<'_, Table> {
     let Some(named) = link.node(PROFILE) else { return Cow::Borrowed(link) };
     let known = |(choice, _): &&(Choice, &str)| named.text() == Some(choice.name);
     let Some((_, text)) = PROFILES.iter().find(known) else { return Cow::Borrowed(link) };
-    let mut filled = link.clone();
     // Every profile is read by a test.
     let profile = tree::parse(text).ok().and_then(|root| root.table().cloned()).unwrap_or_default();
-    for entry in profile.0 {
-        if filled.node(&entry.key).is_none() {
-            // Whoever complains about it must complain about the line that names the profile.
-            filled.set(&entry.key, at(named, entry.node));
+    Cow::Owned(with(link, named, &profile))
+}
+
+/// Fills in every link of a file whose profile is a file that can be read. Reading the link reports errors of the file.
+pub(crate) fn fill_in_files(root: &mut Node, shelf: &Shelf<'_>) {
+    let Item::Table(root) = &mut root.item else { return };
+    let Some(links) = root.0.iter_mut().find(|entry| &*entry.key == "link") else { return };
+    let Item::Table(links) = &mut links.node.item else { return };
+    for link in &mut links.0 {
+        let Item::Table(link) = &mut link.node.item else { continue };
+        let Some((named, path)) = file(link) else { continue };
+        let profile = shelf.profile(path);
+        if let Some(profile) = profile.as_ref().ok().and_then(|profile| profile.table.as_ref().ok()) {
+            *link = with(link, named, profile);
         }
     }
-    Cow::Owned(filled)
+}
+
+/// Takes the keys out of a link that its profile, a file, has put there.
+pub(crate) fn forget_file(link: &mut Table) {
+    let Some((named, _)) = file(link) else { return };
+    let place = named.span.clone();
+    // A key of the link's own stands elsewhere.
+    link.0.retain(|entry| entry.key_span != place);
+    for direction in link.0.iter_mut().filter(|entry| DIRECTIONS.contains(&&*entry.key)) {
+        if let Item::Table(direction) = &mut direction.node.item {
+            direction.0.retain(|entry| entry.key_span != place);
+        }
+    }
+}
+
+/// A link with the keys of the profile that `named` names that it does not have itself: for one direction, neither there
+/// nor for both.
+pub(crate) fn with(link: &Table, named: &Node, profile: &Table) -> Table {
+    let mut filled = link.clone();
+    for entry in profile.0.iter().filter(|entry| &*entry.key != PROFILE_DOC) {
+        // Whoever complains about it must complain about the line that names the profile.
+        let from_profile = || at(named, entry.node.clone());
+        let own = filled.0.iter_mut().find(|own| own.key == entry.key);
+        if !DIRECTIONS.contains(&&*entry.key) {
+            if own.is_none() {
+                filled.0.push(Entry { key_span: named.span.clone(), node: from_profile(), ..entry.clone() });
+            }
+            continue;
+        }
+        let mut direction = from_profile();
+        if let Item::Table(table) = &mut direction.item {
+            table.0.retain(|inner| link.node(&inner.key).is_none());
+        }
+        match own {
+            None => filled.0.push(Entry { key_span: named.span.clone(), node: direction, ..entry.clone() }),
+            Some(own) => {
+                if let (Item::Table(own), Item::Table(more)) = (&mut own.node.item, direction.item) {
+                    let more: Vec<Entry> =
+                        more.0.into_iter().filter(|entry| own.node(&entry.key).is_none()).collect();
+                    own.0.extend(more);
+                }
+            }
+        }
+    }
+    filled
 }
 
 /// A node as if it stood where `place` does.

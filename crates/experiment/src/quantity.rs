@@ -8,6 +8,7 @@ use trunkline_core::schema::{Kind, Limit, Value};
 use trunkline_core::{Bytes, Distribution, Duration, Rate, Ratio};
 
 use crate::files::Shelf;
+use crate::link_profile::is_file;
 use crate::problem::{Remark, suggestion};
 use crate::schema::distribution::{DISTRIBUTIONS, DistributionKind, Part};
 use crate::tree::{Item, Node, Table};
@@ -115,6 +116,13 @@ fn single(node: &Node, kind: &Kind) -> Result<Value, Wrong> {
             }
             let suggestion = suggestion(text, choices.iter().map(|choice| choice.name));
             Err(Wrong::Text(format!("`{text}` is not a known value{suggestion}")))
+        }
+        (Kind::ChoiceOrFile(_), Item::Text(text)) if is_file(text) => Ok(Value::Text(text.to_string())),
+        (Kind::ChoiceOrFile(choices), Item::Text(_)) => {
+            single(node, &Kind::Choice(choices)).map_err(|problem| match problem {
+                Wrong::Text(problem) => Wrong::Text(problem + "; the path of a file ends in `.toml`"),
+                other => other,
+            })
         }
         (Kind::Limit, Item::Text(text)) => text
             .parse::<Limit>()
@@ -278,6 +286,10 @@ pub(crate) fn describe(kind: &Kind) -> String {
         Kind::Choice(choices) => {
             format!("one of {}", crate::problem::enumerate(choices.iter().map(|choice| choice.name)))
         }
+        Kind::ChoiceOrFile(choices) => format!(
+            "one of {} or the path of a file that ends in `.toml`",
+            crate::problem::enumerate(choices.iter().map(|choice| choice.name))
+        ),
         Kind::Limit => "a limit such as `100 packets` or `64 KiB`".to_owned(),
     }
 }
@@ -326,7 +338,12 @@ pub(crate) fn axis(kind: &Kind, nodes: &[Node]) -> Option<(String, Vec<f64>)> {
                 None => scaled::<Bytes>(&texts()?, |b| b.count()),
             }
         }
-        Kind::Flag | Kind::Text | Kind::File | Kind::DeliveryTrace | Kind::Choice(_) => None,
+        Kind::Flag
+        | Kind::Text
+        | Kind::File
+        | Kind::DeliveryTrace
+        | Kind::Choice(_)
+        | Kind::ChoiceOrFile(_) => None,
     }
 }
 

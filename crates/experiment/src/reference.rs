@@ -101,8 +101,12 @@ fn link(page: &mut String, schema: &Schema) {
 fn link_profiles(page: &mut String) {
     page.push_str(
         "\n### Profiles of links\n\n\
-         `profile = \"wifi-g-ap\"` sets the keys below; keys in the link's own table override it. Each profile is \
-         fitted to a published measurement of a network, without the hosts at its ends.\n",
+         `profile = \"home.toml\"` reads the keys of a link from a file: any key above but `between`, `profile` and \
+         `station`, the tables `forward` and `backward`, and optionally a text `doc`. The path of the file, and paths in \
+         it, are relative to the experiment file. Keys in the link's own table override those of the file, in both \
+         directions or in one.\n\n\
+         `profile = \"wifi-g-ap\"` sets the keys below; keys in the link's own table override it. Each of these profiles \
+         is fitted to a published measurement of a network, without the hosts at its ends.\n",
     );
     for (choice, text) in PROFILES {
         let _ = write!(page, "\n#### `{}`\n\n{}\n\n```toml\n{text}```\n", choice.name, choice.doc);
@@ -294,7 +298,7 @@ fn value(kind: &Kind) -> String {
 /// The meaning, and those of the words to choose from.
 fn meaning(kind: &Kind, doc: &str) -> String {
     match kind {
-        Kind::Choice(choices) => {
+        Kind::Choice(choices) | Kind::ChoiceOrFile(choices) => {
             let words = choices.iter().map(|choice| format!("`{}`: {}", choice.name, lower(choice.doc)));
             format!("{doc} {}.", words.collect::<Vec<_>>().join("; "))
         }

@@ -70,7 +70,12 @@ impl Searchable {
     /// A key of this kind; `None` if it takes no numbers.
     pub(crate) fn of(key: &str, kind: Kind) -> Option<Searchable> {
         match kind {
-            Kind::Flag | Kind::Text | Kind::File | Kind::DeliveryTrace | Kind::Choice(_) => None,
+            Kind::Flag
+            | Kind::Text
+            | Kind::File
+            | Kind::DeliveryTrace
+            | Kind::Choice(_)
+            | Kind::ChoiceOrFile(_) => None,
             _ => Some(Searchable { key: key.to_owned(), unit: default_unit(&kind), kind, now: None }),
         }
     }

@@ -357,6 +357,9 @@ pub(crate) fn apply(schema: &Schema, root: &mut Node, path: &str, value: &Node) 
             let of_medium =
                 schema.shared.get(medium).into_iter().chain(schema.direction.get(medium)).flatten();
             let Some(key) = schema.link.iter().chain(of_medium).find(|k| k.name == *key) else { return };
+            if key.name == link_profile::PROFILE {
+                link_profile::forget_file(link);
+            }
             let inherited = link_profile::filled_in(link).node(key.name).cloned();
             put(link, key, rest, value, inherited);
         }

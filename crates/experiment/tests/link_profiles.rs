@@ -1,7 +1,7 @@
 //! Links that are profiles: what they are filled in with, what overrides them, and what is said of wrong ones.
 
 use trunkline_core::{Duration, Rate};
-use trunkline_experiment::{Experiment, Problems, Scenario};
+use trunkline_experiment::{Experiment, Files, FilesError, Problem, Problems, Scenario};
 use trunkline_network::medium;
 
 /// A file with this link and what follows.
@@ -76,4 +76,114 @@ fn a_complaint_about_a_profile_s_key_is_at_the_line_that_names_it() {
     let problems = parse("profile = \"switch-100\"\nmedium = \"serial\"\nbetween = [\"a\", \"b\"]", "");
     let problems = problems.unwrap_err().to_string();
     assert!(problems.contains("x.toml:8:11: unknown key `switch-latency`"), "{problems}");
+}
+
+/// Profiles that are files.
+struct Profiles;
+
+impl Files for Profiles {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        let text = match path {
+            "home.toml" => {
+                "# Measured on Sunday.\ndoc = \"DSL\"\nrate = \"50 Mbit/s\"\ndelay = \"9 ms\"\nqueue = \"fq-codel\"\n\
+                 [backward]\nrate = \"10 Mbit/s\"\njitter = { kind = \"exponential\", mean = \"1 ms\" }\n"
+            }
+            "radio.toml" => {
+                "medium = \"wifi\"\nmode = \"ad-hoc\"\nloss = { kind = \"bernoulli\", probability = \"1 %\" }\n"
+            }
+            "wrong.toml" => {
+                "rate = \"50 Mbit\"\nrat = 5\n[backward]\ndelay = \"9 parsecs\"\nqueue = \"fofo\"\n"
+            }
+            "torn.toml" => "rate = \"50 Mbit/s\n",
+            "needy.toml" => "rate = \"1 Mbit/s\"\nshape-burst = \"3 KB\"\n",
+            _ => return Err(FilesError::new("does not exist")),
+        };
+        Ok(text.into())
+    }
+}
+
+fn with_files(link: &str, rest: &str) -> Result<Experiment, Problems> {
+    let text = format!(
+        "name = \"profiles\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.l]\nbetween = [\"a\", \"b\"]\n{link}\n\
+         [flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = \"voice\"\n{rest}"
+    );
+    Experiment::parse(&text, "x.toml", &Profiles)
+}
+
+fn mbits(experiment: &Experiment, point: usize) -> [u64; 2] {
+    let directions = &experiment.points[point].scenario.links[0].directions;
+    [0, 1].map(|place| directions[place].rate.bits_per_second() / 1_000_000)
+}
+
+#[test]
+fn a_profile_is_a_file_with_the_keys_of_a_link() {
+    let experiment =
+        with_files("profile = \"home.toml\"", "").unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(mbits(&experiment, 0), [50, 10]);
+    let [there, back] = &experiment.points[0].scenario.links[0].directions[..] else {
+        panic!("two directions")
+    };
+    assert!([there, back].iter().all(|direction| direction.delay == Duration::from_millis(9)));
+    assert_eq!((there.impairments.jitter.is_some(), back.impairments.jitter.is_some()), (false, true));
+    assert!(experiment.files.by_path().contains_key("home.toml"), "kept with the run");
+
+    // A key for both directions overrides the file's for one, and a direction's own only that key.
+    for (own, expected) in [
+        ("rate = \"20 Mbit/s\"", [20, 20]),
+        ("backward = { rate = \"7 Mbit/s\" }", [50, 7]),
+        ("backward = { delay = \"1 ms\" }", [50, 10]),
+    ] {
+        let link = format!("profile = \"home.toml\"\n{own}");
+        let experiment = with_files(&link, "").unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(mbits(&experiment, 0), expected, "{own}");
+        let jitter = &experiment.points[0].scenario.links[0].directions[1].impairments.jitter;
+        assert!(jitter.is_some(), "{own}");
+    }
+}
+
+#[test]
+fn files_of_profiles_and_their_keys_are_swept() {
+    let sweep = "[sweep]\n\"link.l.profile\" = [\"home.toml\", \"crossover-100\", \"radio.toml\"]\n";
+    let experiment =
+        with_files("profile = \"home.toml\"", sweep).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(
+        [mbits(&experiment, 0), mbits(&experiment, 1)],
+        [[50, 10], [100, 100]],
+        "nothing of the first is left"
+    );
+    let medium = experiment.points[2].scenario.links[0].medium;
+    assert_eq!(medium::KINDS[medium].name, "wifi");
+
+    let sweep = "[sweep]\n\"link.l.loss.probability\" = [\"1 %\", \"2 %\"]\n\"link.l.mode\" = [\"ad-hoc\"]\n";
+    let experiment =
+        with_files("profile = \"radio.toml\"", sweep).unwrap_or_else(|problems| panic!("{problems}"));
+    let loss = |point: usize| experiment.points[point].scenario.links[0].directions[0].impairments.loss;
+    assert_ne!(loss(0), loss(1));
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_told_with_its_own_lines() {
+    let headlines = |link: &str| -> Vec<String> {
+        let problems = with_files(link, "").expect_err("it is wrong");
+        let headline = |p: &Problem| format!("{}:{}:{}: {}", p.file, p.line, p.column, p.message);
+        problems.iter().map(headline).collect()
+    };
+    let of_wrong = headlines("profile = \"wrong.toml\"");
+    let expected = [
+        "wrong.toml:1:8: ",
+        "wrong.toml:2:1: unknown key `rat` in a profile of a link; did you mean `rate`?",
+        "wrong.toml:4:9: `delay`: `9 parsecs` has the unknown unit `parsecs`",
+        "wrong.toml:5:9: there is no queue `fofo`; did you mean `fifo`?",
+    ];
+    assert!(
+        expected[1..].iter().all(|start| of_wrong.iter().any(|told| told.starts_with(start))),
+        "{of_wrong:#?}"
+    );
+    assert!(headlines("profile = \"torn.toml\"")[0].starts_with("torn.toml:1:"));
+    assert_eq!(headlines("profile = \"none.toml\""), ["x.toml:8:11: `none.toml` does not exist"]);
+    assert_eq!(
+        headlines("profile = \"needy.toml\""),
+        ["x.toml:8:11: `shape-burst` needs `shape-rate`; without it, it has no effect"]
+    );
+    assert!(headlines("profile = \"home\"")[0].ends_with("; the path of a file ends in `.toml`"));
 }

@@ -27,7 +27,7 @@ pub fn ordinary_values(parameters: &[Parameter], given: &[(&str, &str)]) -> Valu
         Kind::Ratio => "1 %",
         Kind::Flag => "true",
         Kind::Limit => "100 packets",
-        Kind::Choice(choices) => choices[0].name,
+        Kind::Choice(choices) | Kind::ChoiceOrFile(choices) => choices[0].name,
         Kind::DeliveryTrace => "1",
         Kind::Text | Kind::File => panic!("`{}` is required", parameter.name),
     })
@@ -59,7 +59,9 @@ fn read(parameter: &Parameter, text: &str) -> Value {
         Kind::Ratio => text.parse().ok().map(Value::Ratio),
         Kind::Flag => text.parse().ok().map(Value::Flag),
         Kind::Limit => text.parse().ok().map(Value::Limit),
-        Kind::Text | Kind::File | Kind::Choice(_) => Some(Value::Text(text.to_owned())),
+        Kind::Text | Kind::File | Kind::Choice(_) | Kind::ChoiceOrFile(_) => {
+            Some(Value::Text(text.to_owned()))
+        }
         // What stands in the file.
         Kind::DeliveryTrace => text.parse().ok().map(|trace| Value::DeliveryTrace(Arc::new(trace))),
         Kind::Durations { .. } => {

@@ -62,7 +62,7 @@ fn read(kind: Kind, text: &str) -> Value {
             assert!((min..=max).contains(&value), "{text}");
             Value::Distribution(Distribution::Constant(value.count()))
         }
-        Kind::Choice(choices) => {
+        Kind::Choice(choices) | Kind::ChoiceOrFile(choices) => {
             assert!(choices.iter().any(|choice| choice.name == text), "{text}");
             Value::Text(text.to_owned())
         }

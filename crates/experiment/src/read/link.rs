@@ -1,6 +1,7 @@
 //! Reads links.
 
 use core::ops::{Range, RangeInclusive};
+use std::borrow::Cow;
 
 use trunkline_core::schema::{Default as Preset, Value, Values};
 use trunkline_core::{Bytes, Distribution, Duration, Rate};
@@ -10,8 +11,9 @@ use super::Reader;
 use crate::alike::numbered;
 use crate::link_profile;
 use crate::model::{Direction, Link};
-use crate::problem::{enumerate, suggestion};
-use crate::schema::{Alternative, Key, Shape};
+use crate::problem::{Remark, enumerate, suggestion};
+use crate::schema::{Alternative, Key, PROFILE_DOC, Shape};
+use crate::sweep;
 use crate::tree::{Entry, Item, Node, Table};
 
 impl Reader<'_> {
@@ -43,7 +45,8 @@ impl Reader<'_> {
         if self.is_full() {
             return None;
         }
-        let table = &*link_profile::filled_in(self.table_of(entry, "link")?);
+        let own = self.table_of(entry, "link")?;
+        let table = &*self.with_profile(own)?;
         let place = format!("[link.{}]", entry.written());
         let schema = self.schema;
         // Of an unknown profile everything would be missing: that alone is told.
@@ -81,6 +84,84 @@ impl Reader<'_> {
         let directions: Vec<Direction> = directions.into_iter().collect::<Option<_>>()?;
         self.check_needs(table, kind.needs.iter().chain(impairment::NEEDS), &directions);
         Some(Link { name: entry.key.to_string(), medium, between: between?, shared: values?, directions })
+    }
+
+    /// A link with the keys of its profile; `None` after remarks on a profile that is a file.
+    fn with_profile<'t>(&mut self, link: &'t Table) -> Option<Cow<'t, Table>> {
+        let Some((named, path)) = link_profile::file(link) else {
+            return Some(link_profile::filled_in(link));
+        };
+        let profile = match self.shelf.profile(path) {
+            Ok(profile) => profile,
+            Err(problem) => {
+                self.remark(&named.span, format!("`{path}` {problem}"));
+                return None;
+            }
+        };
+        let table = match &profile.table {
+            Ok(table) => table,
+            Err(remarks) => {
+                self.remarks.extend(
+                    remarks.iter().cloned().map(|remark| Remark { file: Some(path.into()), ..remark }),
+                );
+                return None;
+            }
+        };
+        let filled = link_profile::with(link, named, table);
+        // What is wrong in the file is told with its own lines; what does not fit together, at the line that names it.
+        let before = self.remarks.len();
+        self.check_profile(table, sweep::medium(self.schema, &filled));
+        for remark in &mut self.remarks[before..] {
+            remark.file = Some(path.into());
+        }
+        (self.remarks.len() == before).then_some(Cow::Owned(filled))
+    }
+
+    /// Remarks on keys of a profile that no link over this medium has, and on wrong values.
+    fn check_profile(&mut self, profile: &Table, medium: usize) {
+        let schema = self.schema;
+        let (Some(shared), Some(keys)) = (schema.shared.get(medium), schema.direction.get(medium)) else {
+            return;
+        };
+        let is_pair = medium::KINDS.get(medium).is_some_and(|kind| *kind.stations.end() == 2);
+        let own = schema.link.iter().filter(|key| match key.shape {
+            Shape::Medium(_) => true,
+            Shape::Direction => is_pair,
+            _ => false,
+        });
+        let names = own.chain(shared).chain(keys).map(|key| key.name);
+        let known: Vec<&str> = names.chain([PROFILE_DOC]).collect();
+        let place = "a profile of a link";
+        self.refuse_unknown(profile, &known, place);
+        if let Some(doc) = profile.node(PROFILE_DOC).filter(|doc| doc.text().is_none()) {
+            self.remark(&doc.span, format!("`{PROFILE_DOC}` must be a text, not {}", doc.describe()));
+        }
+        if profile.node("medium").is_some() {
+            self.medium(profile, &(0..0), place);
+        }
+        self.check_given(profile, shared);
+        self.check_given(profile, keys);
+        for name in ["forward", "backward"].into_iter().filter(|_| is_pair) {
+            let Some(node) = profile.node(name) else { continue };
+            let Some(direction) = node.table() else {
+                self.remark(&node.span, format!("`{name}` must be a table, not {}", node.describe()));
+                continue;
+            };
+            let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
+            self.refuse_unknown(direction, &known, &format!("the direction `{name}` of {place}"));
+            self.check_given(direction, keys);
+        }
+    }
+
+    /// Remarks on wrong values among those that are there.
+    fn check_given(&mut self, table: &Table, keys: &[Key]) {
+        for key in keys.iter().filter(|key| table.node(key.name).is_some()) {
+            if let Shape::OneOf(one_of) = &key.shape {
+                self.one_of(table, &(0..0), "in the profile", key, one_of);
+            } else {
+                self.plain_values(table, &(0..0), "in the profile", core::slice::from_ref(key));
+            }
+        }
     }
 
     /// Refuses a key that does nothing, because no direction has the one that it needs.

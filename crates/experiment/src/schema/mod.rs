@@ -216,7 +216,7 @@ pub const POSITION: &str = "position";
 /// How far from its origin anything stands in the drawing.
 pub const FARTHEST: f64 = 1e6;
 
-/// A text in a profile of hosts that nothing reads.
+/// A text in a profile of hosts or links that nothing reads.
 pub(crate) const PROFILE_DOC: &str = "doc";
 
 const FLOW: &[Parameter] = &[
@@ -416,10 +416,10 @@ impl Schema {
                 ),
                 Key::new(
                     link_profile::PROFILE,
-                    Shape::Plain(Kind::Choice(link_profile::NAMES)),
+                    Shape::Plain(Kind::ChoiceOrFile(link_profile::NAMES)),
                     Preset::Absent,
-                    "A network fitted to a published measurement; its keys are listed under [profiles of \
-                     links](#profiles-of-links). Keys in this table override them.",
+                    "A network fitted to a published measurement, or a TOML file with keys of a link, such as \
+                     `home.toml`: see [profiles of links](#profiles-of-links). Keys in this table override its keys.",
                 ),
                 Key::new(
                     "medium",

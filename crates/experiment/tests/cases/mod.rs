@@ -341,7 +341,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     (
         r#"delay = "20 ms""#,
         r#"loss = { kind = "bursts", good = "1 s", bad = "0 s" }"#,
-        &[r#"x.toml:12:45: `bad` must be a duration from 1 us to 24 h, not `0 s`"#],
+        &[r#"x.toml:12:47: `bad` must be a duration from 1 us to 24 h, not `0 s`"#],
     ),
     (
         r#"delay = "20 ms""#,
@@ -442,7 +442,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"queue = "fifo""#,
         r#"backward = { between = ["a", "b"] }"#,
         &[
-            r#"x.toml:13:14: unknown key `between` in the direction `backward` of [link.trunk]; known: `rate`, `delay`, `mtu`, `overhead`, `shape-rate`, `shape-burst`, `shape-peak-rate`, `shape-peak-burst`, `committed-rate`, `committed-burst`, `peak-rate`, `peak-burst`, `policing`, `queue`, `loss`, `jitter`, `jitter-memory`, `reorder`, `reorder-by`, `duplicate` and `corrupt`"#,
+            r#"x.toml:13:14: unknown key `between` in the direction `backward` of [link.trunk]; known: `rate`, `delay`, `mtu`, `overhead`, `shape-rate`, `shape-burst`, `shape-peak-rate`, `shape-peak-burst`, `committed-rate`, `committed-burst`, `peak-rate`, `peak-burst`, `policing`, `queue`, `loss`, `jitter`, `jitter-memory`, `reorder`, `reorder-by` and `duplicate`, and 1 others"#,
         ],
     ),
     (

@@ -90,7 +90,7 @@ fn gilbert_elliott_with_equal_states_is_bernoulli() {
     assert!((mean_burst(&losses) - 1.0 / 0.95).abs() < 0.02);
 }
 
-/// Of packets with this gap: the share lost, and the share of those behind a lost one.
+/// The share lost of packets with this gap, and of those behind a lost one.
 fn bursts(gap: Duration, lost_good: f64, lost_bad: f64) -> (f64, f64) {
     let loss = Loss::Bursts {
         good: Duration::from_millis(900),

@@ -30,7 +30,7 @@ export function suggestionsOf(key: FormKey): string[] {
     ratio: ['0.1 %', '1 %', '5 %'],
     limit: ['50 packets', '100 packets', '64 KiB', '128 KiB'],
   };
-  return usual[key.shape] ?? [];
+  return usual[key.shape] ?? key.choices?.map((choice) => choice.name) ?? [];
 }
 
 /** In which range a key's values lie, and what holds without it. */
