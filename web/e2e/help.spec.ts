@@ -1,5 +1,5 @@
 /** Help: the keys, and the documentation that the server has itself. */
-import { at, draft, expect, experiment, picture, server, test } from './use';
+import { at, draft, expect, experiment, picture, run, server, test } from './use';
 
 test('? lists the keys, but not where it is typed, and every view links its chapter', async ({ page, request }) => {
   await draft(page, experiment('helped'));
@@ -40,6 +40,41 @@ test('? lists the keys, but not where it is typed, and every view links its chap
     expect(answer.ok(), href).toBe(true);
     if (place) expect(await answer.text()).toContain(`id="${place}"`);
   }
+});
+
+test('keys of a single character are switched off in the help, for good, and nothing listens to them', async ({ page, request }) => {
+  const id = await run(request, experiment('without letters', { seconds: 1, repetitions: 1 }).replace('samples = 80 }', 'samples = 80, file = "speech.wav" }'));
+  await page.goto(at(`/runs/${id}?tab=sound`));
+  const dialog = page.getByRole('dialog', { name: 'Keys' });
+  const sent = page.getByRole('button', { name: 'Sent' });
+  await expect(page.getByText(/equally loud/)).toBeVisible();
+  await page.keyboard.press('x');
+  await expect(sent).toHaveAttribute('aria-pressed', 'true');
+  await page.keyboard.press('?');
+  await dialog.getByLabel('keys of a single character').uncheck();
+  await picture(page, 'keys-off');
+  await page.keyboard.press('Escape');
+  for (const again of [false, true]) {
+    if (again) await page.reload();
+    await expect(page.getByText(/equally loud/)).toBeVisible();
+    const pressed = await sent.getAttribute('aria-pressed');
+    await page.keyboard.press('x');
+    await page.keyboard.press('?');
+    await expect(sent).toHaveAttribute('aria-pressed', pressed ?? '');
+    await expect(dialog).toHaveCount(0);
+    await expect(page.getByText(/switches between the two/)).toHaveCount(0);
+  }
+  await page.getByRole('button', { name: 'Blind test' }).click();
+  await page.keyboard.press('x');
+  await page.keyboard.press('1');
+  await expect(page.getByText('Trial 1.')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'A: Sent' })).toHaveAttribute('aria-pressed', 'true');
+  // The button of the help is still there, and so is the way back.
+  await page.getByRole('button', { name: 'Keys' }).click();
+  await dialog.getByLabel('keys of a single character').check();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('1');
+  await expect(page.getByText('Trial 2.')).toBeVisible();
 });
 
 test('the documentation begins where its folder is asked for', async ({ page }) => {
