@@ -3,6 +3,7 @@
 use trunkline_core::{Address, Duration};
 
 use super::handshake::{COOKIE_LIFE, Cookie, Init};
+use super::path::{self, Due};
 use super::receiver::{Data, Receiver};
 use super::sender::Sender;
 use super::wire::{self, CHUNK_HEADER, Chunk, Chunks, Header, TAG_REFLECTED, cause, kind};
@@ -31,6 +32,12 @@ impl State {
     pub(super) fn exchanges(self) -> bool {
         use State::*;
         matches!(self, Established | ShutdownPending | ShutdownSent | ShutdownReceived)
+    }
+
+    /// Whether heartbeats are sent (RFC 9260 section 8.3): not before the association, and not after a SHUTDOWN of this end.
+    pub(super) fn tests_path(self) -> bool {
+        use State::*;
+        matches!(self, Established | ShutdownPending | ShutdownReceived)
     }
 
     /// Whether data is taken (RFC 9260 section 6).
@@ -177,6 +184,10 @@ impl SctpEndpoint {
                         self.reply(peer, self.peer_tag, Chunk { kind: kind::HEARTBEAT_ACK, ..chunk });
                     }
                 }
+                kind::HEARTBEAT_ACK if self.state.tests_path() => {
+                    let (now, rto, draws) = (self.now, self.sender.rto_mut(), &mut self.draws);
+                    self.path.acknowledge(now, chunk.value, rto, draws);
+                }
                 kind::INIT_ACK if self.state == State::CookieWait => self.take_init_ack(chunk.value),
                 kind::COOKIE_ACK if self.state == State::CookieEchoed => self.establish(),
                 kind::ABORT => self.end(CloseReason::Reset),
@@ -212,6 +223,21 @@ impl SctpEndpoint {
         self.shut_down();
     }
 
+    /// Sends a heartbeat if the path has rested, and notices that one has had no answer.
+    pub(super) fn test_path(&mut self) {
+        let (now, sent) = (self.now, self.sender.sent());
+        match self.path.handle_timeout(now, sent, self.sender.rto_mut(), &mut self.draws) {
+            Due::Nothing => {}
+            Due::Error => self.count_error(),
+            Due::Heartbeat(nonce) => {
+                if let Some(peer) = self.peer {
+                    let value = path::parameter(nonce);
+                    self.reply(peer, self.peer_tag, Chunk { kind: kind::HEARTBEAT, flags: 0, value: &value });
+                }
+            }
+        }
+    }
+
     /// Gives something to the receiver, and tells if there is more to be read then.
     fn receive_with(&mut self, give: impl FnOnce(&mut Receiver)) {
         let before = self.receiver.readable();
@@ -240,7 +266,9 @@ impl SctpEndpoint {
         let Some(blocks) = value.get(12..).and_then(|rest| rest.get(..4 * usize::from(count))) else {
             return;
         };
-        self.sender.acknowledge(self.now, cumulative, Some(window), blocks);
+        if self.sender.acknowledge(self.now, cumulative, Some(window), blocks) {
+            self.path.answered();
+        }
     }
 
     /// Answers an INIT without keeping anything of it, also where there is an association: its sender may have begun
@@ -283,6 +311,7 @@ impl SctpEndpoint {
             return self.end(CloseReason::Reset);
         };
         self.cookie = cookie.to_vec();
+        self.path.answered();
         self.receiver = Receiver::new(self.config.window, init.tsn, init.sends_on);
         self.sender.agree(init.window, init.streams, init.can_forward);
         self.ask(State::CookieEchoed, rto::RTO_INITIAL);
@@ -328,6 +357,8 @@ impl SctpEndpoint {
 
     fn establish(&mut self) {
         self.state = State::Established;
+        self.path.answered();
+        self.path.rest(self.now, self.sender.rto_mut(), &mut self.draws);
         self.repeat = None;
         self.cookie = Vec::new();
         self.pending.connected = true;
@@ -348,7 +379,9 @@ impl SctpEndpoint {
         let Some(cumulative) = wire::u32_at(value, 0) else { return };
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
-                self.sender.acknowledge(self.now, cumulative, None, &[]);
+                if self.sender.acknowledge(self.now, cumulative, None, &[]) {
+                    self.path.answered();
+                }
                 self.state = State::ShutdownReceived;
                 self.pending.writable = false;
             }

@@ -23,13 +23,21 @@ pub struct SctpConfig {
     pub max_packet: usize,
     /// What carries the packets.
     pub encapsulation: Encapsulation,
-    /// After how long without any answer, to a request or to data, the peer counts as gone. `None` for never. Below a
-    /// second the first lost packet ends the association: the retransmission timer starts at one second.
+    /// HB.interval: how long the path rests, beside a retransmission timeout, before a heartbeat asks whether the peer is there
+    /// (RFC 9260 section 8.3). `None` for no heartbeats.
+    pub heartbeat: Option<Duration>,
+    /// Association.Max.Retrans: after more consecutive timeouts without an answer, to data, to a heartbeat or to the end, the
+    /// association ends (RFC 9260 section 8.1); a request to begin is repeated 8 times. `None` for no limit.
+    pub max_retransmissions: Option<u32>,
+    /// After how long without any answer, to a request, to data or to a heartbeat, the peer counts as gone, whatever the number
+    /// of timeouts. `None` for never. Below a second the first lost packet ends the association: the retransmission timer
+    /// starts at one second.
     pub timeout: Option<Duration>,
 }
 
 impl Default for SctpConfig {
-    /// One ordered, reliable stream over UDP on Ethernet, buffers of 256 KiB, and a minute's patience.
+    /// One ordered, reliable stream over UDP on Ethernet, buffers of 256 KiB, and the values of RFC 9260 section 16, with which
+    /// an end gives up after some six minutes without an answer.
     fn default() -> SctpConfig {
         SctpConfig {
             streams: 1,
@@ -39,7 +47,9 @@ impl Default for SctpConfig {
             send_buffer: 256 << 10,
             max_packet: 1500,
             encapsulation: Encapsulation::Udp,
-            timeout: Some(Duration::from_secs(60)),
+            heartbeat: Some(Duration::from_secs(30)),
+            max_retransmissions: Some(10),
+            timeout: None,
         }
     }
 }

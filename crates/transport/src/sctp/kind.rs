@@ -26,7 +26,8 @@ pub const KIND: TransportKind = TransportKind {
     name: "sctp",
     doc: "SCTP (RFC 9260). Message boundaries are preserved; large messages are fragmented. Links on the \
           path must carry packets of 576 bytes. A message may be up to half the window, and at most 128 \
-          KiB. Several streams, `ordered`, `lifetime` and `retransmissions` change the guarantees.",
+          KiB. Several streams, `ordered`, `lifetime` and `retransmissions` change the guarantees. After \
+          10 retransmissions or heartbeats without an answer, the association ends.",
     parameters: &[
         Parameter {
             name: "style",

@@ -1,8 +1,7 @@
 //! SCTP (RFC 9260) with partial reliability (RFC 3758), over UDP (RFC 6951) or IP.
 //!
 //! Packets are the SCTP packets themselves; the headers of UDP and IP count in [`Transmit::size`]. The ports are those
-//! of the addresses. What differs from a kernel's SCTP: one address per end; no heartbeats while
-//! nothing is to be sent (those of the peer are answered): a peer that vanishes then is noticed with the next message; and a peer that begins anew ends the association, as an abort does. A message is never
+//! of the addresses. What differs from a kernel's SCTP: one address per end; and a peer that begins anew ends the association, as an abort does. A message is never
 //! delivered in parts, and an end sends none larger than half of the window that its peer offered.
 
 mod association;
@@ -10,6 +9,7 @@ mod config;
 mod fuzz;
 mod handshake;
 mod kind;
+mod path;
 mod receiver;
 mod rto;
 mod sender;
@@ -30,6 +30,7 @@ pub use config::{Encapsulation, MAX_MESSAGE, MIN_PACKET, Reliability, SctpConfig
 #[doc(hidden)]
 pub use fuzz::fuzz_sctp;
 pub use kind::KIND;
+use path::Path;
 use receiver::Receiver;
 use sender::Sender;
 use wire::{Fault, Header, kind as chunk};
@@ -52,6 +53,7 @@ pub struct SctpEndpoint {
     peer_tag: u32,
     sender: Sender,
     receiver: Receiver,
+    path: Path,
     draws: Stream,
     /// With which cookies are made.
     key: [u64; 2],
@@ -126,6 +128,7 @@ impl SctpEndpoint {
             peer_tag: 0,
             sender: Sender::new(config, 0),
             receiver: Receiver::new(config.window, 0, 0),
+            path: Path::new(config.heartbeat),
             draws,
             key,
             cookie: Vec::new(),
@@ -181,10 +184,24 @@ impl SctpEndpoint {
     fn schedule(&mut self) {
         let sender = self.sender.timer();
         let receiver = self.receiver.timer().filter(|_| self.state.exchanges());
-        let all = [self.repeat, sender, receiver, self.deadline()];
+        let path = self.path.timer().filter(|_| self.state.tests_path());
+        let all = [self.repeat, sender, receiver, path, self.deadline()];
         // All that was due has been done.
         let soon = self.now + Duration::from_nanos(1);
         self.next = all.into_iter().flatten().min().map(|at| at.max(soon));
+    }
+
+    /// Counts a timeout without an answer, and ends the association if there are too many (RFC 9260 sections 5.1 and 8.1).
+    fn count_error(&mut self) {
+        let most = match self.state {
+            State::CookieWait | State::CookieEchoed => path::MAX_INIT_RETRANSMITS,
+            _ => self.config.max_retransmissions.unwrap_or(0),
+        };
+        if self.path.count_error(self.config.max_retransmissions.map(|_| most)) {
+            let silence = self.unanswered.map_or(Duration::ZERO, |since| self.now.since(since));
+            self.abort();
+            self.end(CloseReason::TimedOut(silence));
+        }
     }
 
     /// When the peer counts as gone.
@@ -307,9 +324,15 @@ impl Endpoint for SctpEndpoint {
         self.start();
         if self.repeat.is_some_and(|at| at <= now) {
             self.patience = rto::doubled(self.patience);
+            self.count_error();
             self.request();
         }
-        self.sender.handle_timeout(now);
+        if self.sender.handle_timeout(now) {
+            self.count_error();
+        }
+        if self.state.tests_path() {
+            self.test_path();
+        }
         if let (Some(deadline), Some(timeout)) = (self.deadline(), self.config.timeout)
             && deadline <= now
         {
@@ -320,7 +343,8 @@ impl Endpoint for SctpEndpoint {
     }
 
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
-        const REQUESTS: [u8; 4] = [chunk::INIT, chunk::COOKIE_ECHO, chunk::SHUTDOWN, chunk::SHUTDOWN_ACK];
+        const REQUESTS: [u8; 5] =
+            [chunk::INIT, chunk::HEARTBEAT, chunk::COOKIE_ECHO, chunk::SHUTDOWN, chunk::SHUTDOWN_ACK];
         self.now = now;
         self.start();
         into.clear();
@@ -357,6 +381,8 @@ impl Endpoint for SctpEndpoint {
         count("packets-sent", self.counters.packets_sent);
         count("packets-received", self.counters.packets_received);
         count("retransmissions", self.sender.retransmissions);
+        count("heartbeats-sent", self.path.heartbeats);
+        count("path-failures", self.path.failures);
         count("given-up", self.sender.given_up);
         count("checksum-errors", self.counters.checksum_errors);
         count("malformed", self.counters.malformed);

@@ -54,6 +54,8 @@ pub(super) struct Sender {
     peer_window: usize,
     /// Whether a chunk was sent for which the peer had no room, to hear when it has.
     probing: bool,
+    /// Whether a SACK has come since the last timeout.
+    heard: bool,
     /// Whether a packet may leave whatever the congestion window: the first of a fast retransmission (RFC 9260 section 7.2.4,
     /// step 3).
     is_fast: bool,
@@ -157,6 +159,7 @@ impl Sender {
             beyond_gap: 0,
             peer_window: 0,
             probing: false,
+            heard: false,
             is_fast: false,
             burst: MAX_BURST,
             congestion: Congestion::new(packet),
@@ -206,6 +209,15 @@ impl Sender {
         self.rto.current()
     }
 
+    pub(super) fn rto_mut(&mut self) -> &mut Rto {
+        &mut self.rto
+    }
+
+    /// When new data was sent last.
+    pub(super) fn sent(&self) -> Time {
+        self.sent
+    }
+
     /// Whether a message fits into the send buffer: within it, or as the only one.
     pub(super) fn has_room(&self, length: usize, limit: usize) -> bool {
         self.held == 0 || self.held + length.max(1) <= limit
@@ -241,11 +253,13 @@ impl Sender {
         self.timer
     }
 
-    /// Does what is due (RFC 9260 section 6.3.3).
-    pub(super) fn handle_timeout(&mut self, now: Time) {
+    /// Does what is due (RFC 9260 section 6.3.3). Whether that is an error of the path: not while the peer has no room and says so
+    /// (section 6.1, rule A).
+    pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
         if self.timer.is_none_or(|at| at > now) {
-            return;
+            return false;
         }
+        let is_full = core::mem::take(&mut self.heard) && (self.probing || self.peer_window == 0);
         self.timer = None;
         self.burst = MAX_BURST;
         self.rto.back_off();
@@ -260,6 +274,7 @@ impl Sender {
         }
         self.flight = Flight::default();
         self.forward_due = self.forward != self.acknowledged;
+        !is_full
     }
 
     /// How long the next chunk is that may be sent now; `None` if none may.

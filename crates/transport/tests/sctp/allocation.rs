@@ -13,7 +13,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn sctp_allocates_nothing_per_packet() {
     // Messages within a packet and in several.
     for length in [500, 5000] {
-        let config = SctpConfig { streams: 3, ..SctpConfig::default() };
+        let config = SctpConfig { streams: 3, heartbeat: None, ..SctpConfig::default() };
         let mut near = SctpEndpoint::connect(NEAR, FAR, &config, 1).unwrap();
         let mut far = SctpEndpoint::listen(FAR, &config, 2).unwrap();
         let (mut packet, mut received) = (Vec::new(), Vec::new());

@@ -24,13 +24,18 @@ fn ten_ms() -> Path {
 }
 
 fn patience(timeout: Duration) -> SctpConfig {
-    SctpConfig { timeout: Some(timeout), ..SctpConfig::default() }
+    SctpConfig { timeout: Some(timeout), ..quiet() }
+}
+
+/// Without heartbeats, so that it comes to rest.
+fn quiet() -> SctpConfig {
+    SctpConfig { heartbeat: None, ..SctpConfig::default() }
 }
 
 #[test]
 fn a_message_costs_its_chunk_and_all_headers() {
     for (encapsulation, headers) in [(Encapsulation::Udp, 20 + 8), (Encapsulation::Ip, 20)] {
-        let mut pair = connected(&SctpConfig { encapsulation, ..SctpConfig::default() });
+        let mut pair = connected(&SctpConfig { encapsulation, ..quiet() });
         let before = pair.path_counters(Side::Near);
         pair.send(Side::Near, &[0; 941]).unwrap();
         let after = pair.path_counters(Side::Near);
@@ -41,7 +46,7 @@ fn a_message_costs_its_chunk_and_all_headers() {
 
 #[test]
 fn large_messages_go_in_packets_of_the_configured_size() {
-    let config = SctpConfig { max_packet: 1000, ..SctpConfig::default() };
+    let config = SctpConfig { max_packet: 1000, ..quiet() };
     let mut pair = connected(&config);
     let before = pair.path_counters(Side::Near);
     let message = vec![7; 94_400];
@@ -54,7 +59,7 @@ fn large_messages_go_in_packets_of_the_configured_size() {
 
 #[test]
 fn a_lost_packet_is_repaired_by_fast_retransmission() {
-    let mut pair = connected(&SctpConfig::default());
+    let mut pair = connected(&quiet());
     let sent = pair.path_counters(Side::Near).sent;
     pair.path(Side::Near).drop = vec![sent + 3];
     let start = pair.now();
@@ -77,7 +82,7 @@ fn a_lost_packet_holds_up_its_own_stream_only() {
     for (streams, ordered, before_the_repair) in
         [(1, true, vec![0]), (2, true, vec![0, 2, 4]), (1, false, vec![0, 2, 3, 4])]
     {
-        let mut pair = connected(&SctpConfig { streams, ordered, ..SctpConfig::default() });
+        let mut pair = connected(&SctpConfig { streams, ordered, ..quiet() });
         let sent = pair.path_counters(Side::Near).sent;
         pair.path(Side::Near).drop = vec![sent + 1];
         for n in 0..5 {
@@ -98,7 +103,7 @@ fn partial_reliability_gives_up_what_it_says() {
     for (reliability, given_up, retransmissions) in
         [(lifetime, 1, 0), (Reliability::Retransmissions(0), 1, 0), (Reliability::Retransmissions(1), 0, 1)]
     {
-        let mut pair = connected(&SctpConfig { reliability, ..SctpConfig::default() });
+        let mut pair = connected(&SctpConfig { reliability, ..quiet() });
         let sent = pair.path_counters(Side::Near).sent;
         pair.path(Side::Near).drop = vec![sent];
         pair.send(Side::Near, b"lost").unwrap();
@@ -138,6 +143,96 @@ fn a_lost_peer_is_given_up_after_the_timeout_and_no_sooner() {
     assert!(pair.take_event(Side::Far, Event::Closed(CloseReason::Reset)), "the way there is not cut");
 }
 
+/// RFC 9260 section 8.3: a path that rests is tested after HB.interval and a timeout, which varies by half of itself.
+#[test]
+fn heartbeats_test_a_path_that_rests_and_their_answers_measure_it() {
+    let mut pair = pair(&SctpConfig::default(), &ten_ms());
+    pair.drive_for(Duration::from_secs(1));
+    let sent = pair.path_counters(Side::Near).sent;
+    pair.drive_for(Duration::from_secs(29));
+    assert_eq!(pair.path_counters(Side::Near).sent, sent, "too early");
+    pair.drive_for(Duration::from_secs(970));
+    for side in Side::BOTH {
+        let heartbeats = pair.counter(side, "heartbeats-sent");
+        // Each 30.5 to 31.5 s after the last, and 20 ms.
+        assert!((31..=33).contains(&heartbeats), "{side:?}: {heartbeats}");
+        assert_eq!(pair.counter(side, "path-failures"), 0);
+    }
+    // Data takes their place.
+    let before = pair.counter(Side::Near, "heartbeats-sent");
+    for _ in 0..100 {
+        pair.send(Side::Near, b"now and then").unwrap();
+        pair.drive_for(Duration::from_secs(10));
+    }
+    assert!(pair.counter(Side::Near, "heartbeats-sent") <= before + 1);
+    assert_eq!(pair.receive_all(Side::Far).len(), 100);
+}
+
+/// RFC 9260 sections 8.1 to 8.3: each heartbeat without an answer within the timeout is an error, and doubles the timeout. The
+/// sixth makes the path inactive, the eleventh ends the association.
+#[test]
+fn a_peer_that_answers_no_heartbeat_is_gone_after_eleven() {
+    let mut pair = pair(&SctpConfig::default(), &ten_ms());
+    pair.drive_for(Duration::from_secs(1));
+    assert!(pair.take_event(Side::Near, Event::Connected) && pair.take_event(Side::Far, Event::Connected));
+    let start = pair.now();
+    for side in Side::BOTH {
+        pair.path(side).cut = Some(Time::ZERO);
+    }
+    while pair.counter(Side::Near, "path-failures") == 0 && pair.step_until(Time::MAX) {}
+    assert_eq!(pair.counter(Side::Near, "heartbeats-sent"), 6);
+    assert!(pair.events(Side::Near).is_empty(), "an inactive path is still tested");
+    while pair.now().since(start) < Duration::from_secs(2000) && pair.step_until(Time::MAX) {
+        if let [Event::Closed(CloseReason::TimedOut(silence))] = pair.events(Side::Near)[..] {
+            assert_eq!(pair.counter(Side::Near, "heartbeats-sent"), 11);
+            // Since the first of them, 31 s after the last packet of the peer at the latest.
+            assert!(pair.now().since(start) - silence < Duration::from_secs(32), "{silence}");
+            return;
+        }
+    }
+    panic!("never given up");
+}
+
+/// RFC 9260 section 8.1: 1, 2, 4, 8, 16, 32, and five times 60 s after the first transmission.
+#[test]
+fn data_that_is_never_acknowledged_ends_the_association_after_ten_repetitions() {
+    let mut pair = connected(&quiet());
+    pair.path(Side::Near).cut = Some(Time::ZERO);
+    let start = pair.now();
+    pair.send(Side::Near, b"?").unwrap();
+    pair.drive();
+    let silence = Duration::from_secs(63 + 5 * 60);
+    assert_eq!(pair.events(Side::Near), [Event::Closed(CloseReason::TimedOut(silence))]);
+    assert_eq!(pair.now(), start + silence);
+    assert_eq!(pair.counter(Side::Near, "retransmissions"), 10);
+    assert_eq!(pair.counter(Side::Near, "path-failures"), 1);
+}
+
+/// Max.Init.Retransmits is 8 (RFC 9260 sections 5.1 and 16).
+#[test]
+fn a_request_to_begin_is_repeated_eight_times() {
+    let mut pair = pair(&quiet(), &Path { cut: Some(Time::ZERO), ..ten_ms() });
+    pair.drive();
+    let silence = Duration::from_secs(63 + 3 * 60);
+    assert_eq!(pair.events(Side::Near), [Event::Closed(CloseReason::TimedOut(silence))]);
+    assert_eq!(pair.counter(Side::Near, "packets-sent"), 9);
+}
+
+/// Windows that are full do not count as errors while their SACKs come (RFC 9260 section 6.1, rule A).
+#[test]
+fn a_reader_may_pause_for_longer_than_the_repetitions_last() {
+    let mut pair = connected(&SctpConfig { window: 20_000, ..quiet() });
+    for n in 0..100 {
+        pair.send(Side::Near, &[n; 1000]).unwrap();
+    }
+    pair.drive_for(Duration::from_secs(3600));
+    assert!(pair.events(Side::Near).is_empty() && pair.counter(Side::Near, "path-failures") == 0);
+    // Then the peer is lost too.
+    pair.path(Side::Near).cut = Some(Time::ZERO);
+    pair.drive();
+    assert!(matches!(pair.events(Side::Near)[..], [Event::Closed(CloseReason::TimedOut(_))]));
+}
+
 #[test]
 fn a_reader_that_pauses_for_longer_than_the_timeout_is_no_lost_peer() {
     let config = SctpConfig { window: 20_000, ..patience(Duration::from_secs(5)) };
@@ -162,7 +257,7 @@ fn a_reader_that_pauses_for_longer_than_the_timeout_is_no_lost_peer() {
 
 #[test]
 fn both_may_close_at_once() {
-    let mut pair = connected(&SctpConfig::default());
+    let mut pair = connected(&quiet());
     for side in Side::BOTH {
         pair.send(side, b"last words").unwrap();
         pair.close(side, Close::Graceful);
@@ -176,7 +271,7 @@ fn both_may_close_at_once() {
 
 #[test]
 fn the_end_comes_after_the_last_message_was_read() {
-    let mut pair = connected(&SctpConfig::default());
+    let mut pair = connected(&quiet());
     pair.send(Side::Near, b"one").unwrap();
     pair.send(Side::Near, b"two").unwrap();
     pair.close(Side::Near, Close::Graceful);
@@ -191,7 +286,7 @@ fn the_end_comes_after_the_last_message_was_read() {
 fn farewells_may_be_lost() {
     for lost in 0..4 {
         for side in Side::BOTH {
-            let mut pair = connected(&SctpConfig::default());
+            let mut pair = connected(&quiet());
             let sent = pair.path_counters(side).sent;
             pair.path(side).drop = vec![sent + lost];
             pair.send(Side::Near, b"bye").unwrap();
@@ -206,7 +301,7 @@ fn farewells_may_be_lost() {
 
 #[test]
 fn whoever_missed_an_abort_hears_of_it_when_it_sends() {
-    let mut pair = connected(&SctpConfig::default());
+    let mut pair = connected(&quiet());
     let sent = pair.path_counters(Side::Near).sent;
     pair.path(Side::Near).drop = vec![sent];
     pair.close(Side::Near, Close::Abort);
@@ -221,7 +316,7 @@ fn whoever_missed_an_abort_hears_of_it_when_it_sends() {
 #[test]
 fn an_end_that_never_met_anybody_closes_at_once() {
     for how in [Close::Graceful, Close::Abort] {
-        let mut pair = pair(&SctpConfig::default(), &ten_ms());
+        let mut pair = pair(&quiet(), &ten_ms());
         for side in Side::BOTH {
             pair.close(side, how);
             assert_eq!(pair.events(side), [Event::Closed(CloseReason::Local)]);
@@ -234,9 +329,9 @@ fn an_end_that_never_met_anybody_closes_at_once() {
 #[test]
 fn an_unanswered_request_keeps_no_listening_end_from_others() {
     let stranger = Address { host: 9, port: 999 };
-    let mut near = SctpEndpoint::connect(NEAR, FAR, &SctpConfig::default(), 1).unwrap();
-    let mut asking = SctpEndpoint::connect(stranger, FAR, &SctpConfig::default(), 3).unwrap();
-    let mut far = SctpEndpoint::listen(FAR, &SctpConfig::default(), 2).unwrap();
+    let mut near = SctpEndpoint::connect(NEAR, FAR, &quiet(), 1).unwrap();
+    let mut asking = SctpEndpoint::connect(stranger, FAR, &quiet(), 3).unwrap();
+    let mut far = SctpEndpoint::listen(FAR, &quiet(), 2).unwrap();
     let mut packet = Vec::new();
     let (now, ecn) = (Time::ZERO, Ecn::NotCapable);
     asking.poll_transmit(now, &mut packet).unwrap();
@@ -263,7 +358,7 @@ fn an_unanswered_request_keeps_no_listening_end_from_others() {
 
 #[test]
 fn fewer_streams_than_offered_are_agreed_on() {
-    let near = SctpConfig { streams: 9, ..SctpConfig::default() };
+    let near = SctpConfig { streams: 9, ..quiet() };
     let mut pair = pair(&near, &ten_ms());
     pair.drive();
     let messages: Vec<_> = (0..30).map(|n| vec![n; 10]).collect();

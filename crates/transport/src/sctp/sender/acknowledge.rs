@@ -29,18 +29,19 @@ impl Fresh {
 
 impl Sender {
     /// Takes a SACK, or what a SHUTDOWN acknowledges, which has no window and says nothing of what lies behind gaps: the gap
-    /// blocks are pairs of numbers of 16 bits (RFC 9260 section 3.3.4).
+    /// blocks are pairs of numbers of 16 bits (RFC 9260 section 3.3.4). Whether it acknowledges anything new.
     pub(in super::super) fn acknowledge(
         &mut self,
         now: Time,
         cumulative: u32,
         window: Option<u32>,
         blocks: &[u8],
-    ) {
+    ) -> bool {
         let advance = cumulative.wrapping_sub(self.acknowledged) as usize;
         if is_later(self.acknowledged, cumulative) || advance > self.outstanding.len() {
-            return; // an old one, or of what was never sent
+            return false; // an old one, or of what was never sent
         }
+        self.heard = true;
         self.burst = MAX_BURST;
         let (last, flight) = (self.next_tsn().wrapping_sub(1), self.flight.chunks);
         let mut fresh = Fresh::default();
@@ -83,6 +84,7 @@ impl Sender {
             self.probe_again(advance > 0);
         }
         self.advance_forward();
+        advance > 0 || fresh.bytes > 0
     }
 
     /// Marks what has been received behind gaps; returns the place among the outstanding, counted from 1, below which the
