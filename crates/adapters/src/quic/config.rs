@@ -203,24 +203,33 @@ impl QuicConfig {
         self.send_buffer.max(self.mtu + 64)
     }
 
-    /// All this in the engine's words.
+    /// All this in the engine's words. What is not named here is the engine's default: thresholds of loss, the first round trip
+    /// (333 ms), delays of acknowledgements, and persistent congestion as RFC 9002 has them. Its probe timeout is left as it is up
+    /// to a minute ([`Patience`](super::patience)), and so is its congestion window, except in a handshake that has hung for that
+    /// long ([`Relief`]).
     pub(super) fn transport(&self, relief: &Relief) -> Arc<TransportConfig> {
         let streams = if self.mode == Mode::Streams { 1 + MESSAGE_STREAMS } else { 1 };
         let window = VarInt::from_u32(self.window as u32);
         let payload = self.payload();
-        // RFC 9002 section 7.2.
+        // RFC 9002 section 7.2. The engine's default is that for packets of 1200 bytes, however large they are.
         let largest = u64::from(payload);
         let initial_window = (10 * largest).min((2 * largest).max(14_720));
         let mut transport = TransportConfig::default();
         transport
+            // No more than the mode uses, where the default is 100 each way.
             .max_concurrent_bidi_streams(0u32.into())
             .max_concurrent_uni_streams(streams.into())
+            // By default 30 s, after which silence ends a connection in which nothing is to be said. `Patience` waits as long for
+            // an answer.
             .max_idle_timeout(None)
+            // By default 1.25 MB a stream, no limit to all of them, and 10 MB to send: enough for 100 Mbit/s over 100 ms. Here the
+            // experiment's, as TCP has them, so that what is compared is not the size of buffers.
             .stream_receive_window(window)
             .receive_window(window)
             .send_window(self.send_buffer as u64)
             // Messages leave in their order, one after the other, rather than all a little at a time.
             .send_fairness(false)
+            // By default 1200 bytes and what discovery finds; here the experiment says what the path carries.
             .initial_mtu(payload)
             // Equal to the MTU, so that much loss is not taken for a path that has become narrower.
             .min_mtu(payload)
@@ -228,6 +237,7 @@ impl QuicConfig {
             .datagram_receive_buffer_size((self.mode == Mode::Datagrams).then_some(ENGINE_DATAGRAMS))
             .datagram_send_buffer_size(self.datagram_buffer())
             .congestion_controller_factory(relief.over(self.congestion_control.factory(initial_window)))
+            // Each packet crosses the links by itself.
             .enable_segmentation_offload(false);
         Arc::new(transport)
     }

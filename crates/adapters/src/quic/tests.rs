@@ -119,6 +119,23 @@ fn a_peer_that_does_not_answer_is_named_with_the_time_waited() {
     assert_eq!(pair.send(Side::Near, b"?"), Err(SendError::Closed(timed_out)));
 }
 
+/// RFC 9002 section 6.2: three times the first round trip of 333 ms, doubled with each silence; here for no longer than a minute.
+#[test]
+fn probes_are_the_engine_s_up_to_a_minute_apart() {
+    let config = QuicConfig { timeout: None, ..QuicConfig::default() };
+    let [mut near, _] = ends(&config, &config, 1);
+    let (mut now, mut packet, mut sent) = (Time::ZERO, Vec::new(), Vec::new());
+    while sent.len() < 10 {
+        if near.poll_transmit(now, &mut packet).is_some() {
+            sent.push(now.as_secs_f64().round() as u32);
+            while near.poll_transmit(now, &mut packet).is_some() {}
+        }
+        now = near.next_timeout().unwrap();
+        near.handle_timeout(now);
+    }
+    assert_eq!(sent, [0, 1, 3, 7, 15, 31, 63, 123, 183, 243]);
+}
+
 #[test]
 fn a_path_that_was_cut_for_a_day_is_used_a_minute_after_it_is_mended() {
     let day = Duration::from_secs(24 * 3600);
