@@ -107,6 +107,28 @@ fn assert_near(measured: f64, asked: f64, share: f64, what: &str) {
 }
 
 #[test]
+fn rate_and_delay_of_a_link_change_over_time() {
+    let Some(bench) = bench() else { return };
+    if !is_installed("ping", "the Debian package `iputils-ping`") {
+        return;
+    }
+    in_real_time(|| {
+        let delay =
+            r#"delay={ kind = "steps", steps = [["0 s", "10 ms"], ["1 s", "30 ms"]], every = "2 s" }"#;
+        // As many pings in four seconds with the one delay as with the other.
+        let (least, mean, _) = ping(&bench, &["--link", &format!("20 Mbit/s, {delay}")], 400);
+        assert_near(least, 20.07, 0.02, "round trip over 10 and 30 ms each way, least (ms)");
+        assert_near(mean, 40.07, 0.1, "round trip over 10 and 30 ms each way, mean (ms)");
+    });
+    in_real_time(|| {
+        // Two seconds are whole periods, wherever they begin.
+        let rate = r#"rate={ kind = "steps", steps = [["0 s", "2 Mbit/s"], ["500 ms", "6 Mbit/s"]], every = "1 s" }"#;
+        let up = Up::start(&bench, &["--link", rate]);
+        assert_near(up.rate_to("server"), 4.0, 0.03, "2 and 6 Mbit/s in turn (Mbit/s)");
+    });
+}
+
+#[test]
 fn a_link_in_words_has_its_delay_and_its_loss() {
     let Some(bench) = bench() else { return };
     if !is_installed("ping", "the Debian package `iputils-ping`") {

@@ -12,6 +12,7 @@ pub mod quantity;
 pub mod random;
 pub mod rtp;
 pub mod schema;
+pub mod series;
 pub mod time;
 
 pub use delivery_trace::DeliveryTrace;
@@ -19,6 +20,7 @@ pub use distribution::Distribution;
 pub use packet::{Address, Destination, Ecn, FlowId, Packet, PacketId, Port};
 pub use quantity::{Amount, Bytes, QuantityError, Rate, Ratio};
 pub use random::{Seed, Stream};
+pub use series::{OverTime, Series};
 pub use time::{Duration, Time};
 
 /// The sentence for what this build leaves out: the field's name of it, and the Cargo feature that brings it.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::delivery_trace::DeliveryTrace;
 use crate::distribution::Distribution;
 use crate::quantity::{Bytes, Rate, Ratio};
+use crate::series::{OverTime, Series};
 use crate::time::Duration;
 
 /// One key of a table in the experiment file.
@@ -38,6 +39,8 @@ impl Parameter {
             (Kind::Integer { min, max }, Value::Integer(value)) => (min..=max).contains(value),
             (Kind::Number { min, max }, Value::Number(value)) => (min..=max).contains(value),
             (Kind::Choice(words), Value::Text(value)) => words.iter().any(|word| word.name == value),
+            (Kind::OverTime(_), Value::Series(_)) => true,
+            (Kind::OverTime(of), value) => Parameter { kind: *of, ..*self }.admits(value),
             (Kind::ChoiceOrFile(words), Value::Text(value)) => {
                 value.ends_with(".toml") || words.iter().any(|word| word.name == value)
             }
@@ -97,6 +100,8 @@ pub enum Kind {
     Durations { min: Duration, max: Duration },
     /// A fixed size or a distribution of sizes.
     Sizes { min: Bytes, max: Bytes },
+    /// A [rate](Kind::Rate) or a [duration](Kind::Duration), or a series of them over time.
+    OverTime(&'static Kind),
 }
 
 /// One word of a [`Kind::Choice`].
@@ -187,6 +192,9 @@ pub enum Value {
     /// Of [`Kind::DeliveryTrace`]: what stands in the file.
     #[serde(skip)]
     DeliveryTrace(Arc<DeliveryTrace>),
+    /// A value of [`Kind::OverTime`] that changes: bits per second or nanoseconds.
+    #[serde(skip)]
+    Series(Series),
 }
 
 /// The values of one table, complete: one for every parameter of the table that declared them.
@@ -248,6 +256,19 @@ impl Values {
         match self.0.iter_mut().find(|(n, _)| *n == name) {
             Some((_, old)) => *old = value,
             None => panic!("no parameter `{name}` is declared"),
+        }
+    }
+
+    /// The rate or duration of that name, which may change over time.
+    ///
+    /// # Panics
+    /// If the table declares no such parameter of this kind, or declares it optional.
+    pub fn over_time(&self, name: &str) -> OverTime {
+        match self.value(name) {
+            Value::Rate(rate) => OverTime::Always(rate.bits_per_second()),
+            Value::Duration(duration) => OverTime::Always(duration.as_nanos()),
+            Value::Series(series) => OverTime::Series(series.clone()),
+            other => panic!("parameter `{name}` was declared as another kind: {other:?}"),
         }
     }
 

@@ -5,8 +5,8 @@ use serde::Serialize;
 use trunkline_core::schema::{Default as Preset, Kind};
 use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_experiment::schema::{
-    self, DISTRIBUTIONS, DistributionKind, FARTHEST, Key, Limited, OneOf, Part, SECTIONS, SINK, Schema,
-    Shape, exact,
+    self, DISTRIBUTIONS, DistributionKind, EVERY, FARTHEST, Key, Limited, OneOf, Part, SECTIONS, SERIES,
+    SINK, Schema, SeriesKind, Shape, exact,
 };
 use trunkline_metrics::figures::Quantity;
 use trunkline_network::medium;
@@ -124,6 +124,8 @@ pub enum FormShape {
     Durations,
     /// A size, or a distribution of sizes.
     Sizes,
+    /// A list of pairs of a time and a value.
+    Steps,
     /// Two numbers.
     Position,
 }
@@ -346,6 +348,10 @@ fn plain(name: &'static str, kind: &Kind, default: Preset, doc: &'static str) ->
             max: (max.bits_per_second() != u64::MAX).then(|| exact_rate(*max)),
             ..with(FormShape::Rate, RATES)
         },
+        Kind::OverTime(of) => {
+            let fixed = plain(name, of, default, doc);
+            FormKey { alternatives: Some(series()), ..fixed }
+        }
         Kind::Limit => with(FormShape::Limit, LIMITS),
         Kind::Ratio => {
             let (min, max) = (Some("0 %".to_owned()), Some("100 %".to_owned()));
@@ -383,6 +389,17 @@ impl From<&trunkline_core::schema::Choice> for Choice {
     fn from(of: &trunkline_core::schema::Choice) -> Choice {
         Choice { name: of.name, doc: of.doc }
     }
+}
+
+/// The values over time that a key may have instead of a fixed one.
+fn series() -> Vec<Alternative> {
+    let every = plain(EVERY.0, &EVERY.2, Preset::Absent, EVERY.1);
+    let alternative = |kind: &SeriesKind| {
+        let shape = if kind.is_file { FormShape::File } else { FormShape::Steps };
+        let steps = FormKey { shape, ..blank(kind.steps.0, Preset::Required, kind.steps.1) };
+        Alternative { name: kind.name, aliases: &[], doc: kind.doc, keys: vec![steps, every.clone()] }
+    };
+    SERIES.iter().map(alternative).collect()
 }
 
 /// The distributions of what a key may have as a fixed value.

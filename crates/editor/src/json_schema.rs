@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 
 use trunkline_experiment::schema::{
-    self, Alternative, DISTRIBUTIONS, FARTHEST, Key, Limited, OneOf, Part, RANGE_KEYS, SECTIONS, SINK,
-    Schema, Shape, default_value,
+    self, Alternative, DISTRIBUTIONS, EVERY, FARTHEST, Key, Limited, OneOf, Part, RANGE_KEYS, SECTIONS,
+    SERIES, SINK, Schema, SeriesKind, Shape, default_value,
 };
 
 const NAME: &str = "^[A-Za-z0-9_-]+$";
@@ -244,6 +244,7 @@ fn of_kind(kind: &Kind) -> Value {
             let words: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
             json!({ "anyOf": [{ "enum": words }, { "type": "string", "pattern": r"\.toml$" }] })
         }
+        Kind::OverTime(of) => series(&of_kind(of)),
         Kind::Durations { .. } => defined("durations"),
         Kind::Sizes { .. } => defined("sizes"),
     }
@@ -271,6 +272,27 @@ fn distribution(fixed: Value) -> Value {
         let needed = core::iter::once("kind").chain(kind.parts.iter().map(|(name, _, _)| *name));
         let mut value = object(properties, needed.map(|name| json!(name)).collect());
         describe(&mut value, kind.doc);
+        any.push(value);
+    }
+    json!({ "anyOf": any })
+}
+
+/// A value that is always the same, or a table of values over time.
+fn series(fixed: &Value) -> Value {
+    let mut any = vec![fixed.clone()];
+    for SeriesKind { name, doc, steps, is_file } in SERIES {
+        let pair = json!({ "type": "array", "prefixItems": [quantity(DURATION), fixed], "minItems": 2, "maxItems": 2 });
+        let mut of_steps = match is_file {
+            true => json!({ "type": "string" }),
+            false => json!({ "type": "array", "items": pair, "minItems": 1 }),
+        };
+        describe(&mut of_steps, steps.1);
+        let mut every = of_kind(&EVERY.2);
+        describe(&mut every, EVERY.1);
+        let properties = [("kind", json!({ "const": name })), (steps.0, of_steps), (EVERY.0, every)];
+        let properties = properties.map(|(key, value)| (key.to_owned(), value));
+        let mut value = object(properties.into_iter().collect(), vec![json!("kind"), json!(steps.0)]);
+        describe(&mut value, doc);
         any.push(value);
     }
     json!({ "anyOf": any })

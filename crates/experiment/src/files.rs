@@ -9,6 +9,7 @@ use crate::quantity;
 use crate::tree::{self, Table};
 use trunkline_core::delivery_trace::{DeliveryTrace, DeliveryTraceError};
 use trunkline_core::schema::Kind;
+use trunkline_core::series::Step;
 
 /// Reads what an experiment file names. Implemented by whoever may touch a file system.
 pub trait Files {
@@ -73,6 +74,9 @@ pub(crate) type Speech = Arc<[Vec<u8>]>;
 /// Values of a trace file, in nanoseconds or bytes.
 pub(crate) type Trace = Arc<[u64]>;
 
+/// Steps of a series.
+pub(crate) type Steps = Arc<[Step]>;
+
 /// A profile of hosts or of links.
 pub(crate) struct Profile {
     pub(crate) text: Arc<str>,
@@ -87,6 +91,8 @@ pub(crate) struct Shelf<'f> {
     speech: RefCell<BTreeMap<String, Result<Speech, String>>>,
     /// By path, and whether it was read as durations.
     traces: RefCell<BTreeMap<(String, bool), Result<Trace, String>>>,
+    /// By path, and whether they were read as rates.
+    steps: RefCell<BTreeMap<(String, bool), Result<Steps, String>>>,
     delivery_traces: RefCell<BTreeMap<String, Result<Arc<DeliveryTrace>, String>>>,
     profiles: RefCell<BTreeMap<String, Result<Arc<Profile>, String>>>,
 }
@@ -98,6 +104,7 @@ impl<'f> Shelf<'f> {
             read: RefCell::default(),
             speech: RefCell::default(),
             traces: RefCell::default(),
+            steps: RefCell::default(),
             delivery_traces: RefCell::default(),
             profiles: RefCell::default(),
         }
@@ -135,6 +142,13 @@ impl<'f> Shelf<'f> {
             trace_of(&bytes, kind).map(Arc::from)
         };
         self.traces.borrow_mut().entry(key).or_insert_with(read).clone()
+    }
+
+    /// The steps of a series: rates, or durations.
+    pub(crate) fn steps(&self, path: &str, kind: &Kind) -> Result<Steps, String> {
+        let key = (path.to_owned(), matches!(kind, Kind::Rate { .. }));
+        let read = || quantity::steps_of_lines(&text_of(self.bytes(path)?)?, kind).map(Arc::from);
+        self.steps.borrow_mut().entry(key).or_insert_with(read).clone()
     }
 
     /// A packet-delivery trace.

@@ -126,9 +126,9 @@ pub struct Link {
 /// One direction of a link, or one station of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
-    /// Bits per second on the line.
+    /// Bits per second on the line; the most if they change over time.
     pub rate: Rate,
-    /// Propagation delay.
+    /// Propagation delay; the longest if it changes over time.
     pub delay: Duration,
     /// The largest packet at the network layer.
     pub mtu: Bytes,

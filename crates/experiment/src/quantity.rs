@@ -5,12 +5,14 @@ use core::str::FromStr;
 use std::sync::Arc;
 
 use trunkline_core::schema::{Kind, Limit, Value};
-use trunkline_core::{Bytes, Distribution, Duration, Rate, Ratio};
+use trunkline_core::series::Step;
+use trunkline_core::{Bytes, Distribution, Duration, Rate, Ratio, Series};
 
 use crate::files::Shelf;
 use crate::link_profile::is_file;
 use crate::problem::{Remark, suggestion};
 use crate::schema::distribution::{DISTRIBUTIONS, DistributionKind, Part};
+use crate::schema::{EVERY, SERIES};
 use crate::tree::{Item, Node, Table};
 
 /// Reads the value of `key`.
@@ -18,6 +20,18 @@ pub(crate) fn value(key: &str, node: &Node, kind: &Kind, shelf: &Shelf<'_>) -> R
     let wrong = |problem: String| vec![Remark::new(node.span.clone(), problem)];
     if let (Kind::Durations { .. } | Kind::Sizes { .. }, Some(table)) = (kind, node.table()) {
         return drawn(key, node, table, kind, shelf).map(Value::Distribution);
+    }
+    if let Kind::OverTime(of) = kind {
+        return match node.table() {
+            Some(table) => over_time(key, node, table, of, shelf).map(Value::Series),
+            None => match single(node, of) {
+                // What else it could be is told too.
+                Err(Wrong::Kind) => {
+                    Err(wrong(format!("`{key}` must be {}, not {}", describe(kind), node.describe())))
+                }
+                _ => value(key, node, of, shelf),
+            },
+        };
     }
     if let (Kind::DeliveryTrace, Some(path)) = (kind, node.text().filter(|path| !path.trim().is_empty())) {
         let trace = shelf.delivery_trace(path);
@@ -76,6 +90,7 @@ enum Wrong {
 
 fn single(node: &Node, kind: &Kind) -> Result<Value, Wrong> {
     match (kind, &node.item) {
+        (Kind::OverTime(of), _) => single(node, of),
         (Kind::Duration { min, max }, Item::Text(text)) => ranged(text, *min, *max).map(Value::Duration),
         (Kind::Rate { min, max }, Item::Text(text)) => ranged(text, *min, *max).map(Value::Rate),
         (Kind::Bytes { min, max }, Item::Text(text)) => ranged(text, *min, *max).map(Value::Bytes),
@@ -196,6 +211,131 @@ fn drawn(
     })
 }
 
+/// `{ kind = "steps", steps = [["0 s", "20 Mbit/s"], ["15 s", "5 Mbit/s"]], every = "30 s" }`
+fn over_time(
+    key: &str,
+    node: &Node,
+    table: &Table,
+    of: &Kind,
+    shelf: &Shelf<'_>,
+) -> Result<Series, Vec<Remark>> {
+    let at = |node: &Node, message: String| vec![Remark::new(node.span.clone(), message)];
+    let Some(tag) = table.node("kind") else {
+        let message = format!("the series of `{key}` lacks the key `kind`");
+        return Err(at(node, message + &suggestion("", SERIES.iter().map(|kind| kind.name))));
+    };
+    let named = tag.text().unwrap_or_default();
+    let Some(kind) = SERIES.iter().find(|kind| kind.name == named) else {
+        let suggestion = suggestion(named, SERIES.iter().map(|kind| kind.name));
+        return Err(at(tag, format!("the kind of a series cannot be {}{suggestion}", tag.describe())));
+    };
+    let known = ["kind", kind.steps.0, EVERY.0];
+    if let Some(entry) = table.0.iter().find(|entry| !known.contains(&&*entry.key)) {
+        let suggestion = suggestion(&entry.key, known);
+        let message = format!("unknown key `{}` of a series of kind `{named}`{suggestion}", entry.key);
+        return Err(vec![Remark::new(entry.key_span.clone(), message)]);
+    }
+    let every = match table.node(EVERY.0).map(|node| value(EVERY.0, node, &EVERY.2, shelf)).transpose()? {
+        Some(Value::Duration(every)) => Some(every),
+        _ => None,
+    };
+    let Some(written) = table.node(kind.steps.0) else {
+        return Err(at(node, format!("the series of `{key}` lacks the key `{}`", kind.steps.0)));
+    };
+    if !kind.is_file {
+        let steps = steps_of(written, of)?;
+        return Series::new(steps, every).map_err(|problem| at(written, format!("`steps` {problem}")));
+    }
+    let Value::Text(path) = value(kind.steps.0, written, &Kind::File, shelf)? else {
+        return Err(at(written, "`file` must be the path of a file".to_owned()));
+    };
+    let steps = shelf.steps(&path, of).map_err(|problem| at(written, format!("`{path}` {problem}")))?;
+    Series::new(steps, every).map_err(|problem| at(written, format!("`{path}` {problem}")))
+}
+
+/// The largest time of a step.
+const STEPS_WITHIN: Kind = Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) };
+
+/// `[["0 s", "20 Mbit/s"], ["15 s", "5 Mbit/s"]]`
+fn steps_of(node: &Node, of: &Kind) -> Result<Vec<Step>, Vec<Remark>> {
+    let example = match of {
+        Kind::Rate { .. } => "[[\"0 s\", \"20 Mbit/s\"], [\"15 s\", \"5 Mbit/s\"]]",
+        _ => "[[\"0 s\", \"20 ms\"], [\"15 s\", \"35 ms\"]]",
+    };
+    let wrong = |node: &Node| {
+        let message = format!(
+            "`steps` must be a list of pairs of a time and a value such as `{example}`, not {}",
+            node.describe()
+        );
+        vec![Remark::new(node.span.clone(), message)]
+    };
+    let Item::Array(pairs) = &node.item else { return Err(wrong(node)) };
+    let mut steps = Vec::with_capacity(pairs.len());
+    let mut remarks = Vec::new();
+    for pair in pairs {
+        let Item::Array(parts) = &pair.item else { return Err(wrong(pair)) };
+        let [from, value] = parts.as_slice() else {
+            return Err(vec![Remark::new(
+                pair.span.clone(),
+                format!("a step must be a time and a value, not a list of {}", parts.len()),
+            )]);
+        };
+        let mut read = |what: &str, node: &Node, kind: &Kind| {
+            let (told, nanos_or_bits) = whole(what, node, kind);
+            remarks.extend(told);
+            nanos_or_bits
+        };
+        let from = read("the time of a step", from, &STEPS_WITHIN);
+        let value = read("the value of a step", value, of);
+        steps.push(Step { from: Duration::from_nanos(from), value });
+    }
+    if remarks.is_empty() { Ok(steps) } else { Err(remarks) }
+}
+
+/// A rate or a duration as a whole number, or what is wrong with it.
+fn whole(what: &str, node: &Node, kind: &Kind) -> (Option<Remark>, u64) {
+    let wrong = |problem: String| (Some(Remark::new(node.span.clone(), problem)), 0);
+    match single(node, kind) {
+        Ok(Value::Rate(rate)) => (None, rate.bits_per_second()),
+        Ok(Value::Duration(duration)) => (None, duration.as_nanos()),
+        Err(Wrong::Range(written)) => wrong(format!("{what} must be {}, not `{written}`", describe(kind))),
+        Err(Wrong::Text(problem)) => wrong(format!("{what}: {problem}")),
+        Ok(_) | Err(Wrong::Kind) => {
+            wrong(format!("{what} must be {}, not {}", describe(kind), node.describe()))
+        }
+    }
+}
+
+/// Steps of a text, one per line: `15 s, 5 Mbit/s`. Errors continue the sentence "`rates.csv` ...".
+pub(crate) fn steps_of_lines(text: &str, of: &Kind) -> Result<Vec<Step>, String> {
+    let mut steps = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let wrong = |problem: String| format!("has an error in line {number}: {problem}");
+        let Some((from, value)) = line.split_once(',') else {
+            let shown: String = line.chars().take(40).collect();
+            return Err(wrong(format!(
+                "expected a time and a value with a comma between them, such as `15 s, 5 Mbit/s`, not `{shown}`"
+            )));
+        };
+        let read = |written: &str, bare: &str, kind: &Kind| {
+            let written = written.trim();
+            let is_bare = written.parse::<f64>().is_ok();
+            let written = if is_bare { format!("{written} {bare}") } else { written.to_owned() };
+            let node = Node { span: 0..0, item: Item::Text(written.into()) };
+            let (problem, value) = whole("the value", &node, kind);
+            problem.map_or(Ok(value), |remark| Err(wrong(remark.message)))
+        };
+        let bare = if matches!(of, Kind::Rate { .. }) { "bit/s" } else { "us" };
+        let (from, value) = (read(from, "s", &STEPS_WITHIN)?, read(value, bare, of)?);
+        steps.push(Step { from: Duration::from_nanos(from), value });
+    }
+    Ok(steps)
+}
+
 /// A part of a distribution that was read.
 enum Read {
     Fixed(u64),
@@ -290,6 +430,7 @@ pub(crate) fn describe(kind: &Kind) -> String {
             "one of {} or the path of a file that ends in `.toml`",
             crate::problem::enumerate(choices.iter().map(|choice| choice.name))
         ),
+        Kind::OverTime(of) => format!("{} or a series of them over time", describe(of)),
         Kind::Limit => "a limit such as `100 packets` or `64 KiB`".to_owned(),
     }
 }
@@ -309,6 +450,7 @@ fn range(min: &impl Display, max: &impl Display, endless: bool) -> String {
 pub(crate) fn axis(kind: &Kind, nodes: &[Node]) -> Option<(String, Vec<f64>)> {
     let texts = || nodes.iter().map(Node::text).collect::<Option<Vec<&str>>>();
     match kind {
+        Kind::OverTime(of) => axis(of, nodes),
         Kind::Integer { .. } | Kind::Number { .. } => {
             let numbers: Vec<f64> = nodes.iter().map(number).collect();
             numbers.iter().all(|n| n.is_finite()).then_some((String::new(), numbers))

@@ -12,7 +12,7 @@ use crate::problem::enumerate;
 use crate::quantity;
 use crate::range;
 use crate::schema::distribution::DISTRIBUTIONS;
-use crate::schema::{Alternative, Key, SECTIONS, SINK, Schema, Shape};
+use crate::schema::{Alternative, EVERY, Key, SECTIONS, SERIES, SINK, Schema, SeriesKind, Shape};
 use crate::sweep::{FIXED, MOST_POINTS};
 use crate::transport::TRANSPORTS;
 
@@ -67,6 +67,7 @@ pub fn reference_of(transports: &'static [&'static TransportKind]) -> String {
         }
     }
     distributions(&mut page);
+    series(&mut page);
     page
 }
 
@@ -207,6 +208,19 @@ fn distributions(page: &mut String) {
     for kind in DISTRIBUTIONS {
         let parts = kind.parts.iter().map(|(name, _, doc)| format!("`{name}`: {}", lower(doc)));
         row(page, &[&format!("`{}`", kind.name), &parts.collect::<Vec<_>>().join("; "), kind.doc]);
+    }
+}
+
+fn series(page: &mut String) {
+    page.push_str(
+        "\n## Values over time\n\nWhere a series over time is allowed, write a table: `rate = { kind = \"steps\", steps = \
+         [[\"0 s\", \"20 Mbit/s\"], [\"15 s\", \"5 Mbit/s\"]], every = \"30 s\" }`. `sim` counts time from the start of \
+         the run, `wire` from the start of the wire.\n\n\
+         | kind | keys | meaning |\n| --- | --- | --- |\n",
+    );
+    for SeriesKind { name, doc, steps, .. } in SERIES {
+        let keys = format!("`{}`: {}; `{}` (optional): {}", steps.0, lower(steps.1), EVERY.0, lower(EVERY.1));
+        row(page, &[&format!("`{name}`"), &keys, doc]);
     }
 }
 

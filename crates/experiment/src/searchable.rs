@@ -47,7 +47,7 @@ impl Experiment {
         let together: Vec<_> =
             sweep::together(key).map(|key| sweep::find(key, &known)).collect::<Result<_, _>>()?;
         let Some((found, others)) = together.split_first() else { return Err("name a key".to_owned()) };
-        let kind = |key: &sweep::Sweepable| key.kind.map(|kind| core::mem::discriminant(&kind));
+        let kind = |key: &sweep::Sweepable| key.kind.map(|kind| core::mem::discriminant(plain(&kind)));
         if let Some(other) = others.iter().find(|other| kind(other) != kind(found)) {
             return Err(format!(
                 "`{}` and `{}` do not take the same values; search for them one by one",
@@ -66,10 +66,16 @@ impl Experiment {
     }
 }
 
+/// The kind of one value.
+fn plain(kind: &Kind) -> &Kind {
+    if let Kind::OverTime(of) = kind { of } else { kind }
+}
+
 impl Searchable {
     /// A key of this kind; `None` if it takes no numbers.
     pub(crate) fn of(key: &str, kind: Kind) -> Option<Searchable> {
         match kind {
+            Kind::OverTime(of) => Searchable::of(key, *of),
             Kind::Flag
             | Kind::Text
             | Kind::File

@@ -11,7 +11,7 @@ use crate::problem::{Remark, suggestion};
 use crate::quantity;
 use crate::range;
 use crate::read::MOST_REMARKS;
-use crate::schema::{Key, OneOf, Schema, Shape, distribution};
+use crate::schema::{Key, OneOf, Schema, Shape, distribution, series};
 use crate::tree::{Item, Node, Table};
 
 /// The most points of a product.
@@ -298,9 +298,12 @@ fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mu
 fn list_plain(path: String, kind: Kind, node: Option<&Node>, default: Preset, found: &mut Vec<Sweepable>) {
     if let Some(table) = node.and_then(Node::table) {
         for entry in table.0.iter().filter(|entry| &*entry.key != "kind") {
-            let kind = distribution::part(&entry.key).map_or(kind, |part| part.kind(kind));
+            let kind = match kind {
+                Kind::OverTime(_) => series::part(&entry.key),
+                _ => Some(distribution::part(&entry.key).map_or(kind, |part| part.kind(kind))),
+            };
             let now = now(Some(&entry.node), Preset::Absent);
-            found.push(Sweepable { key: format!("{path}.{}", entry.key), kind: Some(kind), now });
+            found.push(Sweepable { key: format!("{path}.{}", entry.key), kind, now });
         }
     }
     found.push(Sweepable { key: path, kind: Some(kind), now: now(node, default) });

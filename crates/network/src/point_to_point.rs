@@ -4,7 +4,8 @@
 mod tests;
 
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Values};
-use trunkline_core::{Bytes, Duration, Packet, Port, Seed, Time};
+use trunkline_core::series::Cursor;
+use trunkline_core::{Bytes, Duration, OverTime, Packet, Port, Seed, Time};
 
 use crate::bucket::{Policer, Shaper};
 use crate::fate::{DropCause, Fate};
@@ -15,10 +16,11 @@ use crate::serial::conditioner::{self, Conditioner};
 
 pub(crate) const DELAY: Parameter = Parameter {
     name: "delay",
-    kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(3600) },
+    kind: Kind::OverTime(&Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(3600) }),
     default: Preset::Text("0 ms"),
     doc: "Propagation delay, one way: about 5 us per km of fibre or copper, 119 ms up to a geostationary \
-          satellite.",
+          satellite. If it changes, it is the delay of packets whose last bit leaves from then on; one that would \
+          overtake an earlier one arrives together with it.",
 };
 pub(crate) const MTU: Parameter = Parameter {
     name: "mtu",
@@ -47,7 +49,7 @@ pub trait Line: Send {
 /// One direction without its line.
 pub(crate) struct DirectionConfig {
     pub(crate) place: String,
-    pub(crate) delay: Duration,
+    pub(crate) delay: OverTime,
     pub(crate) mtu: Bytes,
     pub(crate) overhead: Bytes,
     pub(crate) shaper: Option<Shaper>,
@@ -62,7 +64,7 @@ impl From<PortConfig<'_>> for DirectionConfig {
     fn from(port: PortConfig<'_>) -> DirectionConfig {
         DirectionConfig {
             place: port.place,
-            delay: port.values.duration("delay"),
+            delay: port.values.over_time("delay"),
             mtu: port.values.bytes("mtu"),
             overhead: port.values.bytes("overhead"),
             shaper: conditioner::shaper(port.values),
@@ -89,7 +91,7 @@ struct Direction<L> {
     queue: Counted,
     conditioner: Conditioner,
     line: L,
-    delay: Duration,
+    delay: Delay,
     mtu: Bytes,
     overhead: Bytes,
     stage: Stage,
@@ -98,6 +100,43 @@ struct Direction<L> {
     wake: Time,
     /// Without what `queue` counts.
     counters: MediumCounters,
+}
+
+/// Propagation: always the same, or over time.
+#[derive(Debug)]
+enum Delay {
+    Always(Duration),
+    OverTime(Box<DelayOverTime>),
+}
+
+#[derive(Debug)]
+struct DelayOverTime {
+    delay: Cursor,
+    /// The latest arrival so far.
+    latest: Time,
+}
+
+impl Delay {
+    fn new(delay: &OverTime) -> Delay {
+        match delay {
+            OverTime::Always(delay) => Delay::Always(Duration::from_nanos(*delay)),
+            OverTime::Series(series) => {
+                Delay::OverTime(Box::new(DelayOverTime { delay: series.cursor(), latest: Time::ZERO }))
+            }
+        }
+    }
+
+    /// When what has left the line at `end` arrives: not before what left it earlier.
+    #[inline]
+    fn arrival(&mut self, end: Time) -> Time {
+        match self {
+            Delay::Always(delay) => end + *delay,
+            Delay::OverTime(own) => {
+                own.latest = own.latest.max(end + Duration::from_nanos(own.delay.at(end)));
+                own.latest
+            }
+        }
+    }
 }
 
 impl<L: Line> PointToPoint<L> {
@@ -173,7 +212,7 @@ impl<L: Line> Direction<L> {
             queue: Counted::new(config.queue),
             conditioner: Conditioner::new(config.shaper, config.policer),
             line,
-            delay: config.delay,
+            delay: Delay::new(&config.delay),
             mtu: config.mtu,
             overhead: config.overhead,
             wake: Time::MAX,
@@ -202,10 +241,10 @@ impl<L: Line> Direction<L> {
     fn change(&mut self, at: Time, change: Change<'_>, out: &mut Outcome) {
         let Change { values, queue, impairments } = change;
         if self.counters.transmitted > Bytes::ZERO {
-            self.stage.keep_until(self.line.free() + self.delay);
+            self.stage.keep_until(self.delay.arrival(self.line.free()));
         }
         self.line.change(at, values);
-        self.delay = values.duration("delay");
+        self.delay = Delay::new(&values.over_time("delay"));
         self.mtu = values.bytes("mtu");
         self.overhead = values.bytes("overhead");
         self.conditioner.change(at, conditioner::shaper(values), conditioner::policer(values));
@@ -262,7 +301,7 @@ impl<L: Line> Direction<L> {
             out.fates.0.push(Fate::Dropped { at: now, packet, cause: DropCause::Policed });
             return;
         }
-        let passage = self.stage.pass(end + self.delay, &mut packet);
+        let passage = self.stage.pass(self.delay.arrival(end), &mut packet);
         if passage.lost {
             counters.dropped[DropCause::LinkLoss.index()] += 1;
             out.fates.0.push(Fate::Dropped { at: now, packet, cause: DropCause::LinkLoss });

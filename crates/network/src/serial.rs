@@ -7,7 +7,7 @@ pub(crate) mod serialiser;
 mod tests;
 
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
-use trunkline_core::{Bytes, Duration, Rate, Seed};
+use trunkline_core::{Bytes, Duration, OverTime, Rate, Seed};
 
 use crate::bucket::{Policer, Shaper};
 use crate::impairment::Impairments;
@@ -26,12 +26,13 @@ pub(crate) const KIND: MediumKind = MediumKind {
     parameters: &[
         Parameter {
             name: "rate",
-            kind: Kind::Rate {
+            kind: Kind::OverTime(&Kind::Rate {
                 min: Rate::from_bits_per_second(1),
                 max: Rate::from_bits_per_second(1_000_000_000_000),
-            },
+            }),
             default: Preset::Required,
-            doc: "Bits per second on the line, framing included.",
+            doc: "Bits per second on the line, framing included. If it changes during a transmission, the bits that are \
+                  left are sent at the new rate.",
         },
         point_to_point::DELAY,
         point_to_point::MTU,
@@ -56,7 +57,7 @@ pub(crate) const KIND: MediumKind = MediumKind {
     shared: &[],
     stations: medium::TWO,
     build: |_, ports, seed| {
-        let line = |port: &PortConfig<'_>| Serialiser::new(port.values.rate("rate"));
+        let line = |port: &PortConfig<'_>| Serialiser::over_time(&port.values.over_time("rate"));
         let direction = |port| (line(&port), DirectionConfig::from(port));
         Box::new(PointToPoint::of(medium::two(ports).map(direction), seed))
     },
@@ -98,6 +99,7 @@ impl From<SerialConfig> for DirectionConfig {
     fn from(config: SerialConfig) -> DirectionConfig {
         let SerialConfig { place, delay, mtu, overhead, shaper, policer, queue, impairments, rate: _ } =
             config;
+        let delay = OverTime::Always(delay.as_nanos());
         DirectionConfig { place, delay, mtu, overhead, shaper, policer, queue, impairments }
     }
 }

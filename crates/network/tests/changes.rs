@@ -37,9 +37,12 @@ impl Case {
     fn values(&self, stream: &mut Stream) -> trunkline_core::schema::Values {
         let mut one_of = |texts: [&'static str; 4]| texts[stream.below(4) as usize];
         let given = [
-            ("rate", one_of(["64 kbit/s", "1 Mbit/s", "30 Mbit/s", "10 Gbit/s"])),
+            (
+                "rate",
+                one_of(["64 kbit/s", "1 Mbit/s", "0 s: 30 Mbit/s, 20 ms: 1 Mbit/s; 35 ms", "10 Gbit/s"]),
+            ),
             ("file", one_of(["0\n200", "7\n7\n8\n40", "1\n1\n1\n2", "1"])),
-            ("delay", one_of(["0 ms", "1 ms", "30 ms", "3 s"])),
+            ("delay", one_of(["0 ms", "1 ms", "0 s: 30 ms, 7 ms: 1 ms; 9 ms", "3 s"])),
             ("overhead", one_of(["0 B", "4 B", "38 B", "100 B"])),
             ("shape-rate", one_of(["64 kbit/s", "1 Mbit/s", "2 Mbit/s", "1 Gbit/s"])),
             ("shape-peak-rate", one_of(["3 Mbit/s", "4 Mbit/s", "5 Mbit/s", "2 Gbit/s"])),

@@ -54,6 +54,14 @@ const VARIANTS: &[Variant] = &[
         ],
     },
     Variant {
+        kind: "serial",
+        shared: &[],
+        stations: &[
+            ("rate", "0 s: 10 Mbit/s, 3 ms: 64 kbit/s, 9 ms: 2 Mbit/s; 20 ms"),
+            ("delay", "0 s: 20 ms, 11 ms: 1 ms, 2 s: 4 ms"),
+        ],
+    },
+    Variant {
         kind: "atm",
         shared: &[],
         stations: &[

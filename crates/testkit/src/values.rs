@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Value, Values};
-use trunkline_core::{Bytes, Distribution, Duration, Ratio};
+use trunkline_core::series::Step;
+use trunkline_core::{Bytes, Distribution, Duration, Rate, Ratio, Series};
 
 /// The table's defaults, with some keys given as in a file.
 ///
@@ -19,7 +20,11 @@ pub fn values(parameters: &[Parameter], given: &[(&str, &str)]) -> Values {
 /// # Panics
 /// If a text is not of the parameter's kind, or a file is required.
 pub fn ordinary_values(parameters: &[Parameter], given: &[(&str, &str)]) -> Values {
-    complete(parameters, given, |parameter| match parameter.kind {
+    complete(parameters, given, |parameter| ordinary(parameter, &parameter.kind))
+}
+
+fn ordinary(parameter: &Parameter, kind: &Kind) -> &'static str {
+    match kind {
         Kind::Duration { .. } | Kind::Durations { .. } => "1 ms",
         Kind::Rate { .. } => "100 Mbit/s",
         Kind::Bytes { .. } | Kind::Sizes { .. } => "1000 B",
@@ -29,8 +34,9 @@ pub fn ordinary_values(parameters: &[Parameter], given: &[(&str, &str)]) -> Valu
         Kind::Limit => "100 packets",
         Kind::Choice(choices) | Kind::ChoiceOrFile(choices) => choices[0].name,
         Kind::DeliveryTrace => "1",
+        Kind::OverTime(of) => ordinary(parameter, of),
         Kind::Text | Kind::File => panic!("`{}` is required", parameter.name),
-    })
+    }
 }
 
 fn complete(
@@ -51,6 +57,8 @@ fn complete(
 
 fn read(parameter: &Parameter, text: &str) -> Value {
     let value = match parameter.kind {
+        Kind::OverTime(of) if text.contains(':') => steps(of, text),
+        Kind::OverTime(of) => Some(read(&Parameter { kind: *of, ..*parameter }, text)),
         Kind::Duration { .. } => text.parse().ok().map(Value::Duration),
         Kind::Rate { .. } => text.parse().ok().map(Value::Rate),
         Kind::Bytes { .. } => text.parse().ok().map(Value::Bytes),
@@ -72,6 +80,21 @@ fn read(parameter: &Parameter, text: &str) -> Value {
         }
     };
     value.unwrap_or_else(|| panic!("`{}`: `{text}` is not a {:?}", parameter.name, parameter.kind))
+}
+
+/// Steps with a short text of their own, and perhaps when they repeat: `0 s: 1 Mbit/s, 20 ms: 5 Mbit/s; 50 ms`.
+fn steps(of: &Kind, text: &str) -> Option<Value> {
+    let (steps, every) = text.split_once(';').map_or((text, None), |(steps, every)| (steps, Some(every)));
+    let value = |text: &str| match of {
+        Kind::Rate { .. } => text.trim().parse::<Rate>().ok().map(Rate::bits_per_second),
+        _ => text.trim().parse::<Duration>().ok().map(Duration::as_nanos),
+    };
+    let step = |step: &str| {
+        let (from, text) = step.split_once(':')?;
+        Some(Step { from: from.trim().parse().ok()?, value: value(text)? })
+    };
+    let steps: Vec<Step> = steps.split(',').map(step).collect::<Option<_>>()?;
+    Series::new(steps, every.and_then(|every| every.trim().parse().ok())).ok().map(Value::Series)
 }
 
 /// A share of packets.

@@ -735,7 +735,7 @@ export interface components {
          * @description The type of a value.
          * @enum {string}
          */
-        FormShape: "text" | "duration" | "rate" | "bytes" | "limit" | "ratio" | "integer" | "number" | "flag" | "choice" | "host" | "hosts" | "flow" | "flows" | "sinks" | "links" | "one-of" | "file" | "direction" | "stations" | "durations" | "sizes" | "position";
+        FormShape: "text" | "duration" | "rate" | "bytes" | "limit" | "ratio" | "integer" | "number" | "flag" | "choice" | "host" | "hosts" | "flow" | "flows" | "sinks" | "links" | "one-of" | "file" | "direction" | "stations" | "durations" | "sizes" | "steps" | "position";
         /** @description The result of importing an archive. */
         Imported: {
             /** @description Whether it is new in this store. */

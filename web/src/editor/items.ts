@@ -149,8 +149,18 @@ export function shown(value: Json | undefined): string {
 export function typed(text: string, key: FormKey, before?: Json): Json {
   const trimmed = united(text.trim(), key, before);
   const numeric = key.shape === 'integer' || key.shape === 'number' || key.shape === 'ratio';
+  if (key.shape === 'steps' && trimmed.startsWith('[')) return list(trimmed) ?? trimmed;
   if (numeric && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(trimmed)) return Number(trimmed);
   return trimmed;
+}
+
+/** A list as it is shown and typed; undefined if it is none. */
+function list(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
 }
 
 /** How people write units, with the words of the file. */

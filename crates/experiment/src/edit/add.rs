@@ -64,7 +64,9 @@ impl Editor {
                 (Shape::Flows, _) => Some(names::of(text, Section::Flow).into()),
                 (Shape::OneOf(_), "transport") => Some("udp".into()),
                 (Shape::OneOf(_), "source") => Some("voice".into()),
-                (Shape::Plain(Kind::Rate { .. }), _) => Some("10 Mbit/s".into()),
+                (Shape::Plain(Kind::Rate { .. } | Kind::OverTime(Kind::Rate { .. })), _) => {
+                    Some("10 Mbit/s".into())
+                }
                 (Shape::Plain(Kind::Duration { .. }), _) => Some("10 ms".into()),
                 _ => None,
             };

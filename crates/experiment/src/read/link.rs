@@ -353,18 +353,8 @@ impl Reader<'_> {
             impairment::LOSS_KINDS.get(chosen.index).map_or(Loss::None, |kind| (kind.build)(&chosen.values))
         });
         Some(Direction {
-            rate: given(
-                &values,
-                "rate",
-                |value| if let Value::Rate(rate) = value { Some(*rate) } else { None },
-            )
-            .unwrap_or(Rate::from_bits_per_second(u64::MAX)),
-            delay: given(
-                &values,
-                "delay",
-                |value| if let Value::Duration(d) = value { Some(*d) } else { None },
-            )
-            .unwrap_or(Duration::ZERO),
+            rate: Rate::from_bits_per_second(largest(&values, "rate").unwrap_or(u64::MAX)),
+            delay: Duration::from_nanos(largest(&values, "delay").unwrap_or_default()),
             mtu: given(&values, "mtu", size).unwrap_or(Bytes(65_535)),
             overhead: given(&values, "overhead", size).unwrap_or(Bytes::ZERO),
             queue: (queue.index, queue.values),
@@ -376,6 +366,12 @@ impl Reader<'_> {
 
 fn size(value: &Value) -> Option<Bytes> {
     if let Value::Bytes(size) = value { Some(*size) } else { None }
+}
+
+/// The largest value of a rate or a duration that may change over time, if the medium has it.
+fn largest(values: &Values, name: &str) -> Option<u64> {
+    let is_given = |value: &Value| matches!(value, Value::Rate(_) | Value::Duration(_) | Value::Series(_));
+    value(values, name).filter(|value| is_given(value)).map(|_| values.over_time(name).max())
 }
 
 /// A value that a medium may have or not.

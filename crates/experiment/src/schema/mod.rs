@@ -4,6 +4,7 @@
 pub(crate) mod codec;
 pub(crate) mod distribution;
 mod playback;
+pub(crate) mod series;
 
 use crate::alike::{COUNT, MOST_ALIKE};
 use crate::link_profile;
@@ -18,6 +19,7 @@ pub use crate::limits::{Limited, of_bundles, of_connections, of_flows, of_sinks}
 pub use crate::quantity::{default_value, exact};
 pub use crate::range::KEYS as RANGE_KEYS;
 pub use distribution::{DISTRIBUTIONS, DistributionKind, Part};
+pub use series::{EVERY, SERIES, SeriesKind};
 
 /// Everything that a file may say.
 pub struct Schema {

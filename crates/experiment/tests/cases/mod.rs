@@ -286,13 +286,15 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     (
         r#"rate = "2 Mbit/s""#,
         r#"rate = 2000000"#,
-        &[r#"x.toml:11:8: `rate` must be a rate from 1 bit/s to 1000 Gbit/s, not the number 2000000"#],
+        &[
+            r#"x.toml:11:8: `rate` must be a rate from 1 bit/s to 1000 Gbit/s or a series of them over time, not the number 2000000"#,
+        ],
     ),
     (
         r#"rate = "2 Mbit/s""#,
         r#"# no rate"#,
         &[
-            r#"x.toml:9:1: the key `rate` is missing in [link.trunk]; expected a rate from 1 bit/s to 1000 Gbit/s"#,
+            r#"x.toml:9:1: the key `rate` is missing in [link.trunk]; expected a rate from 1 bit/s to 1000 Gbit/s or a series of them over time"#,
         ],
     ),
     (

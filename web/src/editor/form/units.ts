@@ -10,6 +10,7 @@ const EXAMPLES: Partial<Record<Shape, string>> = {
   ratio: '1 %',
   limit: '64 KiB or 100 packets',
   file: 'path of a file',
+  steps: '[["0 s", "20 Mbit/s"], ["15 s", "5 Mbit/s"]]',
 };
 
 /** What stands in a field as long as nothing is written: the default that holds, or an example of what could. */
