@@ -23,7 +23,7 @@ impl Codec {
     }
 
     /// Bytes of so many samples of PCM or G.711; none of Opus.
-    pub(crate) fn bytes(self, channels: usize, frames: usize) -> usize {
+    pub fn bytes(self, channels: usize, frames: usize) -> usize {
         match self {
             Codec::Pcm(encoding) => channels * frames * big_endian(encoding).sample_bytes(),
             Codec::Pcmu | Codec::Pcma => channels * frames,

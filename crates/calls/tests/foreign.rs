@@ -18,10 +18,13 @@ use trunkline_calls::program::{
     Event, Observer, ReceiveOptions, RtpOptions, SendOptions, receive_jacktrip, receive_rtp, send_jacktrip,
     send_rtp,
 };
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Seed};
 use trunkline_sound::Place;
 use trunkline_testkit::real_time::in_real_time;
 use trunkline_testkit::tone::listen;
+use trunkline_transport::rtp::{
+    Arrival, PayloadFormat, RtcpPacket, RtpConfig, RtpPacket, RtpSession, decode_compound,
+};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -103,6 +106,134 @@ fn a_group_hears_what_is_announced() {
         stop.stop();
         listening.unwrap().join().unwrap().unwrap();
         assert_tone(&take, 440.0);
+    });
+}
+
+/// A port that is free, as is the one above it.
+fn two_sockets() -> [UdpSocket; 2] {
+    let pair = || {
+        let data = UdpSocket::bind((HERE, 0)).ok()?;
+        let above = data.local_addr().ok()?.port().checked_add(1)?;
+        Some([data, UdpSocket::bind((HERE, above)).ok()?])
+    };
+    let sockets = (0..100).find_map(|_| pair()).expect("two free ports in a row");
+    for socket in &sockets {
+        socket.set_read_timeout(Some(std::time::Duration::from_millis(100))).unwrap();
+    }
+    sockets
+}
+
+/// The parts of a report, each as its type.
+fn types(report: &[u8]) -> Vec<&'static str> {
+    let parts = decode_compound(report).expect("a compound packet");
+    let name = |part| match part {
+        RtcpPacket::SenderReport { .. } => "SR",
+        RtcpPacket::ReceiverReport { .. } => "RR",
+        RtcpPacket::Description(_) => "SDES",
+        RtcpPacket::Bye { .. } => "BYE",
+        RtcpPacket::Other { .. } => "?",
+    };
+    parts.map(name).collect()
+}
+
+/// On the port above that of the data (RFC 3550 sections 6 and 11).
+#[test]
+fn a_sender_reports_what_it_sends_and_says_bye() {
+    in_real_time(|| {
+        let [data, control] = two_sockets();
+        let host = data.local_addr().unwrap().to_string();
+        // The first report comes after 1 to 3.1 s.
+        let options = SendOptions { lasting: Some(Duration::from_millis(3500)), ..send(&host, 440.0) };
+        let rtp = RtpOptions { packet_time: None, interface: None, ttl: 1 };
+        let hears = thread::spawn(move || {
+            let mut reports: Vec<Vec<u8>> = Vec::new();
+            let mut buffer = [0; 2048];
+            let start = std::time::Instant::now();
+            while start.elapsed().as_secs() < 10
+                && !reports.last().is_some_and(|last| types(last).contains(&"BYE"))
+            {
+                if let Ok((length, _)) = control.recv_from(&mut buffer) {
+                    reports.push(buffer[..length].to_vec());
+                }
+            }
+            reports
+        });
+        let sent = send_rtp(&options, &rtp, |_| Ok(()), &AtomicBool::new(false), &Notes::default()).unwrap();
+        let reports = hears.join().unwrap();
+        let (first, last) = (reports.first().expect("a report"), reports.last().expect("a report"));
+        assert_eq!((types(first), types(last)), (vec!["SR", "SDES"], vec!["SR", "SDES", "BYE"]));
+        let Some(RtcpPacket::SenderReport { ssrc, info, .. }) = decode_compound(last).unwrap().next() else {
+            panic!("{last:?}")
+        };
+        assert_eq!(u64::from(info.packets), sent.figures.counts.sent);
+        let mut packet = [0; 2048];
+        let (length, _) = data.recv_from(&mut packet).unwrap();
+        assert_eq!(RtpPacket::decode(&packet[..length]).unwrap().header.ssrc, ssrc);
+    });
+}
+
+/// Its reports go to where those of the sender come from.
+#[test]
+fn a_receiver_reports_what_it_hears_and_says_bye() {
+    in_real_time(|| {
+        let [data, control] = two_sockets();
+        let [port, above] = {
+            let [data, control] = two_sockets();
+            [data, control].map(|socket| socket.local_addr().unwrap())
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::File(folder.path().join("take.wav"));
+        let text = format!(
+            "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio {} RTP/AVP 0\r\n",
+            port.port()
+        );
+        let session: sdp::Session = text.parse().unwrap();
+        let stop = Arc::new(Stop::new().unwrap());
+        let receiving = thread::spawn({
+            let stop = Arc::clone(&stop);
+            move || {
+                let options = ReceiveOptions { player: deep(), ..ReceiveOptions::new(place) };
+                receive_rtp(&options, &session.media[0], None, &stop, &Notes::default())
+            }
+        });
+        let seed = Seed::new(5, 0).stream("test");
+        let mut sender = RtpSession::new(RtpConfig::new(PayloadFormat::PCMU, seed)).unwrap();
+        let now = trunkline_calls::now;
+        let mut reports: Vec<Vec<u8>> = Vec::new();
+        let hear = |sender: &mut RtpSession, reports: &mut Vec<Vec<u8>>| {
+            let mut buffer = [0; 2048];
+            control.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
+            if let Ok((length, from)) = control.recv_from(&mut buffer) {
+                assert_eq!(from, above);
+                assert_eq!(sender.handle(now(), &buffer[..length]), Arrival::Control);
+                reports.push(buffer[..length].to_vec());
+            }
+        };
+        // A packet every 20 ms, for as long as a report of each may take, and none of the tenth.
+        let start = std::time::Instant::now();
+        for n in 0.. {
+            let (mut packet, mut report) = (Vec::new(), Vec::new());
+            sender.write(now(), &[0xFF; 160], &mut packet);
+            if n != 10 {
+                data.send_to(&packet, port).unwrap();
+            }
+            while sender.poll_control(now(), &mut report) {
+                control.send_to(&report, above).unwrap();
+            }
+            hear(&mut sender, &mut reports);
+            let is_measured = sender.peer_report().is_some_and(|report| report.round_trip.is_some());
+            if is_measured || start.elapsed().as_secs() > 20 {
+                break;
+            }
+        }
+        let report = sender.peer_report().expect("a report about what was sent");
+        assert_eq!((report.block.ssrc, report.block.lost), (sender.ssrc(), 1));
+        assert!(report.round_trip.is_some_and(|time| time < Duration::from_millis(500)), "{report:?}");
+        stop.stop();
+        receiving.join().unwrap().unwrap();
+        hear(&mut sender, &mut reports);
+        assert_eq!(types(reports.first().unwrap()), ["RR", "SDES"]);
+        assert_eq!(types(reports.last().unwrap()), ["RR", "SDES", "BYE"]);
     });
 }
 

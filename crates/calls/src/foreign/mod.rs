@@ -2,6 +2,7 @@
 //! it, and [JackTrip](jacktrip).
 
 pub mod jacktrip;
+mod rtcp;
 pub mod rtp;
 mod socket;
 

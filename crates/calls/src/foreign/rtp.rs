@@ -10,6 +10,7 @@ use trunkline_io::multicast::Group;
 use trunkline_io::udp;
 use trunkline_transport::features;
 
+use super::rtcp::Reported;
 use super::socket::{self, Listener};
 use super::{Foreign, ForeignError};
 use crate::line::queued::Queued;
@@ -34,8 +35,7 @@ pub fn send(
     }
     let options = socket::options(settings);
     let opened = if media.address.is_multicast() {
-        let hops = media.ttl.unwrap_or(1);
-        Group { hops, ..group(peer, from) }.speak(from, options).and_then(|(socket, _)| {
+        spoken(peer, from, media).speak(from, options).and_then(|(socket, _)| {
             socket.connect(peer)?;
             Ok(socket)
         })
@@ -53,6 +53,8 @@ pub fn send(
         timestamp: u32::from_be_bytes([g, h, i, j]),
     };
     let carrier = UdpCarrier::new(socket, Peer::Known(peer), &features::UDP);
+    let in_group = media.address.is_multicast().then(|| spoken(peer, from, media));
+    let carrier = Reported::sender(carrier, media, stream, local, in_group, options)?;
     Ok(Foreign {
         line: Box::new(Queued::new(carrier, settings.send_timeout)),
         sends: Some((*stream, Box::new(RtpPacker::new(stream, start)?))),
@@ -87,13 +89,21 @@ pub fn receive(media: &Media, on: IpAddr, settings: &Settings) -> Result<Foreign
     let socket = opened.map_err(ForeignError::socket(format!("cannot receive RTP for {peer}")))?;
     let local = socket.local_addr().map_err(ForeignError::socket("a socket has no address"))?;
     let unpacker = RtpUnpacker::new(&stream, media.payload_type)?;
+    let in_group = media.address.is_multicast().then(|| spoken(peer, on, media));
+    let listener = Listener::new(socket, media.sources.clone());
+    let carrier = Reported::receiver(listener, media, local, on, in_group, options)?;
     Ok(Foreign {
-        line: Box::new(Queued::new(Listener::new(socket, media.sources.clone()), settings.send_timeout)),
+        line: Box::new(Queued::new(carrier, settings.send_timeout)),
         sends: None,
         receives: Some((stream, Box::new(unpacker))),
         local,
         peer,
     })
+}
+
+/// A group to which is sent.
+fn spoken(address: SocketAddr, from: IpAddr, media: &Media) -> Group {
+    Group { hops: media.ttl.unwrap_or(1), ..group(address, from) }
 }
 
 fn group(address: SocketAddr, on: IpAddr) -> Group {

@@ -21,8 +21,8 @@ const FIRST: u64 = 2;
 /// Who is there, this end among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Census {
-    pub(super) members: u8,
-    pub(super) senders: u8,
+    pub(super) members: u32,
+    pub(super) senders: u32,
     pub(super) we_send: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Schedule {
     /// What was last drawn for the time between them.
     interval: Duration,
     is_first: bool,
-    members: u8,
+    members: u32,
 }
 
 impl Schedule {

@@ -78,6 +78,15 @@ impl Sender {
         self.bytes = self.bytes.wrapping_add(payload.len() as u32);
     }
 
+    /// Takes note of a data packet that another has made and sent at `now`.
+    pub(super) fn note(&mut self, now: Time, packet: &RtpPacket<'_>) {
+        let RtpHeader { sequence, timestamp, ssrc, .. } = packet.header;
+        (self.ssrc, self.sequence, self.timestamp) = (ssrc, sequence.wrapping_add(1), timestamp);
+        self.last = Some(Last { at: now, timestamp, length: Duration::ZERO });
+        self.packets = self.packets.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(packet.payload.len() as u32);
+    }
+
     /// When it last sent a data packet.
     pub(super) fn last_sent(&self) -> Option<Time> {
         self.last.map(|last| last.at)

@@ -1,5 +1,7 @@
 //! One end of an RTP session between two, without a network below: messages to packets and back.
 
+use std::collections::BTreeMap;
+
 use trunkline_core::{Duration, Stream, Time};
 
 use super::config::{RtpConfig, RtpConfigError};
@@ -14,6 +16,8 @@ use crate::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 const BELOW: usize = IPV4_HEADER_LENGTH + UDP_HEADER_LENGTH;
 /// How long the memory of a collision lasts, in intervals of reports (section 8.2).
 const COLLISION_MEMORY: u64 = 10;
+/// So many further members of a group are counted.
+const MOST_OTHERS: usize = 4096;
 
 /// One end of an RTP session with one other, for any driver that moves datagrams: [`RtpEndpoint`](super::RtpEndpoint)
 /// is one of them, a socket is another. What is RTCP goes through the same port as the data (RFC 5761).
@@ -32,10 +36,14 @@ pub struct RtpSession {
     candidate: Option<Receiver>,
     /// The source that was heard before.
     former: Option<u32>,
+    /// Further members of a group, and when they were heard last.
+    others: BTreeMap<u32, Time>,
     schedule: Option<Schedule>,
     due: Due,
     /// Whether this end counts as a sender.
     sends: bool,
+    /// Whether another makes the data packets: then this end's identifier cannot change.
+    is_observer: bool,
     /// Whether anything was sent under this identifier.
     was_heard: bool,
     collided_at: Option<Time>,
@@ -109,9 +117,11 @@ impl RtpSession {
             receiver: None,
             candidate: None,
             former: None,
+            others: BTreeMap::new(),
             schedule,
             due: Due::default(),
             sends: false,
+            is_observer: false,
             was_heard: false,
             collided_at: None,
             peer_report: None,
@@ -144,6 +154,15 @@ impl RtpSession {
     pub fn write(&mut self, now: Time, message: &[u8], into: &mut Vec<u8>) {
         self.sender.write(now, message, into);
         self.has_sent(now);
+    }
+
+    /// Takes note of a data packet that another has made and sent; the reports are about its source. What is no data packet is none.
+    pub fn observe(&mut self, now: Time, packet: &[u8]) {
+        if let Some(packet) = RtpPacket::decode(packet).filter(|_| !is_rtcp(packet)) {
+            self.is_observer = true;
+            self.sender.note(now, &packet);
+            self.has_sent(now);
+        }
     }
 
     /// A data packet that the sender wrote has been sent.
@@ -206,6 +225,8 @@ impl RtpSession {
             receiver.is_silent = true;
             self.counters.peers_lost += 1;
         }
+        let patience = schedule.patience(census);
+        self.others.retain(|_, heard| now.since(*heard) <= patience);
         self.sends &= self.sender.last_sent().is_some_and(|last| schedule.still_sends(now, last));
         let census = self.census(now);
         let Some(schedule) = &mut self.schedule else { return };
@@ -285,10 +306,16 @@ impl RtpSession {
             if ssrc == self.ssrc() && (says_bye(ssrc) || !self.resolve_collision(now)) {
                 continue;
             }
-            let (receiver, _) = self.source(now, ssrc);
-            receiver.heard(now);
-            if let Some(ntp) = ntp {
-                receiver.report(now, ntp);
+            if self.is_other(ssrc) {
+                if self.others.len() < MOST_OTHERS || self.others.contains_key(&ssrc) {
+                    self.others.insert(ssrc, now);
+                }
+            } else {
+                let (receiver, _) = self.source(now, ssrc);
+                receiver.heard(now);
+                if let Some(ntp) = ntp {
+                    receiver.report(now, ntp);
+                }
             }
             for block in blocks.filter(|block| block.ssrc == self.sender.ssrc) {
                 let middle = (self.ntp(now) >> 16) as u32;
@@ -302,7 +329,21 @@ impl RtpSession {
         Arrival::Control
     }
 
+    /// Whether a member of a group is another than the source that is heard, which its data makes known.
+    fn is_other(&self, ssrc: u32) -> bool {
+        self.config.is_group && self.receiver.as_ref().is_none_or(|receiver| receiver.ssrc != ssrc)
+    }
+
     fn handle_bye(&mut self, now: Time, sources: &[u8]) {
+        let before = self.others.len();
+        self.others.retain(|ssrc, _| !has(sources, *ssrc));
+        if self.others.len() < before {
+            self.counters.byes_received += 1;
+            let census = self.census(now);
+            if let Some(schedule) = &mut self.schedule {
+                schedule.left(now, census);
+            }
+        }
         let Some(receiver) = self.receiver.as_mut().filter(|r| !r.has_left && has(sources, r.ssrc)) else {
             return;
         };
@@ -322,6 +363,7 @@ impl RtpSession {
         let is_known = current.is_some_and(|receiver| receiver.ssrc == ssrc);
         if !is_known && current.is_none_or(|receiver| !receiver.is_there()) {
             self.former = current.map(|receiver| receiver.ssrc);
+            self.others.remove(&ssrc);
             self.receiver = Some(Receiver::new(ssrc, clock, probation, now));
         }
         match &mut self.receiver {
@@ -353,6 +395,9 @@ impl RtpSession {
             return false;
         }
         self.counters.collisions += 1;
+        if self.is_observer {
+            return false;
+        }
         let RtpConfig { format, preamble, .. } = self.config;
         let former = self.sender;
         self.sender = Sender::new(format, preamble, Some(former.ssrc), &mut self.stream);
@@ -382,8 +427,9 @@ impl RtpSession {
             self.schedule.as_ref().is_none_or(|s| s.next().is_none() || s.still_sends(now, last))
         });
         Census {
-            members: 1 + u8::from(peer.is_some()),
-            senders: u8::from(self.sends) + u8::from(peer_sends),
+            // No more than `MOST_OTHERS`.
+            members: 1 + u32::from(peer.is_some()) + self.others.len() as u32,
+            senders: u32::from(self.sends) + u32::from(peer_sends),
             we_send: self.sends,
         }
     }

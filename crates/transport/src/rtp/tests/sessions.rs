@@ -2,8 +2,8 @@
 
 use trunkline_core::{Duration, Rate, Seed, Time};
 
-use crate::rtp::rtcp::{RtcpPacket, decode_compound};
-use crate::rtp::wire::RtpPacket;
+use crate::rtp::rtcp::{RtcpPacket, decode_compound, encode_bye, encode_cname, encode_report};
+use crate::rtp::wire::{RtpHeader, RtpPacket};
 use crate::rtp::{Arrival, PayloadFormat, Reporting, RtpConfig, RtpConfigError, RtpSession};
 
 fn config(place: &str) -> RtpConfig {
@@ -251,4 +251,73 @@ fn equal_identifiers_are_resolved_and_loops_found() {
     let own = write(&mut ends[0], at(100), &[9; 160]);
     assert_eq!(ends[0].handle(at(120), &own), Arrival::Dropped);
     assert_eq!((ends[0].counters.loops, ends[0].counters.collisions), (1, 1));
+}
+
+/// Where another makes the packets, the reports are about its source (RFC 3550 section 6.4.1).
+#[test]
+fn what_another_sends_is_reported() {
+    let mut session = session("a");
+    for n in 0..3u16 {
+        let timestamp = 1000 + 160 * u32::from(n);
+        let header = RtpHeader { marker: false, payload_type: 0, sequence: 9 + n, timestamp, ssrc: 77 };
+        let mut packet = Vec::new();
+        RtpPacket::new(header, &[0; 160]).encode(&mut packet);
+        session.observe(at(20 * u64::from(n)), &packet);
+    }
+    session.observe(at(41), b"nothing");
+    let (now, report) = next_report(&mut session);
+    let mut parts = decode_compound(&report).unwrap();
+    let Some(RtcpPacket::SenderReport { ssrc, info, .. }) = parts.next() else { panic!("{report:?}") };
+    assert_eq!((ssrc, info.packets, info.bytes), (77, 3, 480));
+    // The last was sent at 40 ms.
+    let since = now.since(at(40)).as_nanos() * 8000 / 1_000_000_000;
+    assert_eq!(info.rtp, 1000 + 2 * 160 + since as u32);
+    // Its own reports, as a group brings them back, change nothing.
+    session.handle(now, &report);
+    session.leave();
+    let bye = control(&mut session, now).pop().unwrap();
+    let ends = |part| matches!(part, RtcpPacket::Bye { sources, .. } if *sources == 77u32.to_be_bytes());
+    assert!(decode_compound(&bye).unwrap().any(ends));
+}
+
+/// RFC 3550 section 6.2: all receivers together have 3.75 % of the bandwidth for their reports. Those of whom nothing is heard any
+/// more, or who say BYE, leave the rest more.
+#[test]
+fn members_of_a_group_share_the_bandwidth_of_reports() {
+    let mut sender = session("sender");
+    let mut receiver = RtpSession::new(RtpConfig { is_group: true, ..config("a") }).unwrap();
+    let mut now = Time::ZERO;
+    // Every second for five minutes, and how many reports of the receiver there were.
+    let mut minutes = |receiver: &mut RtpSession, others: u32, leave: bool| {
+        let mut count = 0;
+        for _ in 0..300 {
+            now += Duration::from_secs(1);
+            let packet = write(&mut sender, now, &[0; 160]);
+            assert!(matches!(receiver.handle(now, &packet), Arrival::Data(_)));
+            for ssrc in 1..=others {
+                let mut report = Vec::new();
+                encode_report(ssrc, None, &[], &mut report);
+                encode_cname(ssrc, "somebody", &mut report);
+                if leave {
+                    encode_bye(ssrc, "", &mut report);
+                }
+                receiver.handle(now, &report);
+            }
+            receiver.handle_timeout(now);
+            count += control(receiver, now).len();
+        }
+        count
+    };
+    let alone = minutes(&mut receiver, 0, false);
+    let among_many = minutes(&mut receiver, 500, false);
+    let left = minutes(&mut receiver, 500, true);
+    // 5 s apart; with 501 receivers of 56 bytes, 300 bytes/s give 93 s.
+    assert!((40..80).contains(&alone), "{alone}");
+    assert!((1..8).contains(&among_many), "{among_many}");
+    assert!((40..80).contains(&left), "{left}");
+    let report = next_report(&mut receiver).1;
+    let Some(RtcpPacket::ReceiverReport { blocks, .. }) = decode_compound(&report).unwrap().next() else {
+        panic!("{report:?}")
+    };
+    assert_eq!(blocks.count(), 1, "about the sender, whoever else reports");
 }
