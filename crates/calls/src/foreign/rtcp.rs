@@ -17,7 +17,7 @@ use super::{ForeignError, socket};
 use crate::line::queued::{Carrier, Offer};
 use crate::line::{Ended, Packets};
 
-/// So many reports are taken from the kernel before others have their turn.
+/// Maximum number of reports that one call takes from the kernel.
 const BATCH: usize = 32;
 /// Longer reports are cut, and then refused as malformed.
 const MOST_REPORT: usize = 2048;
@@ -35,16 +35,16 @@ pub(super) struct Reported<C> {
 struct Control {
     session: RtpSession,
     listens: UdpSocket,
-    /// Where a group is heard, it is spoken to from another socket.
+    /// In a group, the socket that sends.
     speaks: Option<UdpSocket>,
-    /// Where reports go: a receiver that is not in a group learns it from the sender's.
+    /// Destination of reports. A receiver outside a group learns it from the sender's reports.
     to: Option<SocketAddr>,
     /// The hosts whose reports are heard; everybody if there are none.
     sources: Vec<IpAddr>,
 }
 
 impl<C> Reported<C> {
-    /// Of a sender at `local` to the address of `media`.
+    /// The reports of a sender at `local` to the address of `media`.
     pub(super) fn sender(
         carrier: C,
         media: &Media,
@@ -66,7 +66,7 @@ impl<C> Reported<C> {
         Reported::new(carrier, media, stream, open, Some(to), sources)
     }
 
-    /// Of a receiver at `local`, or in a group.
+    /// The reports of a receiver at `local`, or in a group.
     pub(super) fn receiver(
         carrier: C,
         media: &Media,

@@ -84,7 +84,7 @@ pub struct RtpConfig {
     /// How many packets of a new source must come in sequence before one is handed on (RFC 3550 section A.1). With 1 all
     /// are, which is right between two addresses that know each other: packets of others do not get here.
     pub probation: u8,
-    /// Whether more than two ends may take part, as in a multicast group: each that reports counts in the time between reports.
+    /// More than two ends may take part, as in a multicast group. Each member that reports lengthens the time between reports.
     pub is_group: bool,
     /// The wall clock at [`Time::ZERO`](trunkline_core::Time::ZERO), as NTP counts it: seconds since 1900 in the upper
     /// half, their fraction in the lower. 0 is allowed: then it counts since the beginning.

@@ -16,7 +16,7 @@ use crate::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 const BELOW: usize = IPV4_HEADER_LENGTH + UDP_HEADER_LENGTH;
 /// How long the memory of a collision lasts, in intervals of reports (section 8.2).
 const COLLISION_MEMORY: u64 = 10;
-/// So many further members of a group are counted.
+/// Maximum number of further members of a group that are counted.
 const MOST_OTHERS: usize = 4096;
 
 /// One end of an RTP session with one other, for any driver that moves datagrams: [`RtpEndpoint`](super::RtpEndpoint)
@@ -42,7 +42,7 @@ pub struct RtpSession {
     due: Due,
     /// Whether this end counts as a sender.
     sends: bool,
-    /// Whether another makes the data packets: then this end's identifier cannot change.
+    /// The application makes the data packets, so this end's identifier cannot change.
     is_observer: bool,
     /// Whether anything was sent under this identifier.
     was_heard: bool,
@@ -156,7 +156,8 @@ impl RtpSession {
         self.has_sent(now);
     }
 
-    /// Takes note of a data packet that another has made and sent; the reports are about its source. What is no data packet is none.
+    /// Counts a data packet that the application has made and sent. Reports describe its source. Ignores everything but data
+    /// packets.
     pub fn observe(&mut self, now: Time, packet: &[u8]) {
         if let Some(packet) = RtpPacket::decode(packet).filter(|_| !is_rtcp(packet)) {
             self.is_observer = true;
@@ -329,7 +330,7 @@ impl RtpSession {
         Arrival::Control
     }
 
-    /// Whether a member of a group is another than the source that is heard, which its data makes known.
+    /// True for a member of a group that is not the source whose data is received.
     fn is_other(&self, ssrc: u32) -> bool {
         self.config.is_group && self.receiver.as_ref().is_none_or(|receiver| receiver.ssrc != ssrc)
     }

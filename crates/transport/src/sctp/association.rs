@@ -34,7 +34,7 @@ impl State {
         matches!(self, Established | ShutdownPending | ShutdownSent | ShutdownReceived)
     }
 
-    /// Whether heartbeats are sent (RFC 9260 section 8.3): not before the association, and not after a SHUTDOWN of this end.
+    /// True while heartbeats are sent (RFC 9260 section 8.3): from ESTABLISHED on, until this end sends a SHUTDOWN.
     pub(super) fn tests_path(self) -> bool {
         use State::*;
         matches!(self, Established | ShutdownPending | ShutdownReceived)

@@ -1,8 +1,9 @@
 //! SCTP (RFC 9260) with partial reliability (RFC 3758), over UDP (RFC 6951) or IP.
 //!
 //! Packets are the SCTP packets themselves; the headers of UDP and IP count in [`Transmit::size`]. The ports are those
-//! of the addresses. What differs from a kernel's SCTP: one address per end; and a peer that begins anew ends the association, as an abort does. A message is never
-//! delivered in parts, and an end sends none larger than half of the window that its peer offered.
+//! of the addresses. Differences from a kernel's SCTP: there is one address per end, and a peer that begins anew ends the
+//! association, as an abort does. A message is never delivered in parts, and an end sends none larger than half of the window
+//! that its peer offered.
 
 mod association;
 mod config;

@@ -1,5 +1,4 @@
-//! Whether the peer can still be reached: heartbeats while nothing is sent, and the counter of errors (RFC 9260 sections 8.1 to
-//! 8.3).
+//! Reachability of the peer: heartbeats while the path is idle, and the error counter (RFC 9260 sections 8.1 to 8.3).
 //!
 //! With one path, the counter of the association and that of the path count the same.
 
@@ -20,20 +19,20 @@ const HEARTBEAT_INFO: u16 = 1;
 pub(super) struct Path {
     /// HB.interval.
     interval: Option<Duration>,
-    /// How long the path rests before a heartbeat: the interval, and the timeout with its jitter.
+    /// Idle time before a heartbeat: the interval plus the timeout with its jitter.
     period: Duration,
-    /// When to look whether it has rested so long.
+    /// Next check of the idle time.
     next: Option<Time>,
     /// The heartbeat without an answer: what it carries, when it was sent, and by when its answer is late.
     pending: Option<(u64, Time, Time)>,
     /// Consecutive timeouts without an answer, of data and of heartbeats.
     errors: u32,
     pub(super) heartbeats: u64,
-    /// How often so many were counted that the path became inactive.
+    /// Number of times that the path became inactive.
     pub(super) failures: u64,
 }
 
-/// What is due.
+/// Result of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,

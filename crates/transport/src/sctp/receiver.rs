@@ -19,7 +19,7 @@ const IMMEDIATE: u8 = 8;
 const FURTHEST: u32 = 32_767;
 /// So many gaps are remembered; who sends more of them sends them again.
 const MOST_GAPS: usize = 1024;
-/// A SACK reports so many duplicates at most.
+/// Maximum number of duplicates in a SACK.
 const MOST_DUPLICATES: usize = 64;
 /// So many buffers of messages are kept for the next.
 const SPARE: usize = 64;
@@ -264,7 +264,7 @@ impl Receiver {
         SACK + 4 * (rows + duplicates)
     }
 
-    /// How many gap blocks and duplicates are reported with so much room: gap blocks first, the lowest before others.
+    /// Numbers of gap blocks and duplicates that fit into this room. Gap blocks come first, the lowest before others.
     fn sack_numbers(&self, room: usize) -> (usize, usize) {
         let room = room.saturating_sub(SACK) / 4;
         let rows = self.rows.len().min(room);

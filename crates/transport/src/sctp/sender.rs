@@ -27,7 +27,7 @@ pub(super) const UNORDERED: u8 = 4;
 /// So many chunks are outstanding at most: gap blocks count no further than 16 bits, and sequence numbers of a stream are told
 /// apart up to half of their range.
 const MOST_OUTSTANDING: usize = 32_767;
-/// Max.Burst (RFC 9260 section 16): so many packets of new data leave at once.
+/// Max.Burst (RFC 9260 section 16): maximum number of packets of new data that leave at once.
 const MAX_BURST: u32 = 4;
 /// So many buffers of messages are kept for the next.
 const SPARE: usize = 64;
@@ -54,12 +54,11 @@ pub(super) struct Sender {
     peer_window: usize,
     /// Whether a chunk was sent for which the peer had no room, to hear when it has.
     probing: bool,
-    /// Whether a SACK has come since the last timeout.
+    /// A SACK has come since the last timeout.
     heard: bool,
-    /// Whether a packet may leave whatever the congestion window: the first of a fast retransmission (RFC 9260 section 7.2.4,
-    /// step 3).
+    /// One packet may exceed the congestion window: the first of a fast retransmission (RFC 9260 section 7.2.4, step 3).
     is_fast: bool,
-    /// How many packets of new data may still leave before the next SACK, timeout or message (RFC 9260 section 6.1, rule D).
+    /// Packets of new data that may still leave before the next SACK, timeout or message (RFC 9260 section 6.1, rule D).
     burst: u32,
     congestion: Congestion,
     rto: Rto,
@@ -102,7 +101,7 @@ struct Sent {
     state: State,
     times: u16,
     missing: u8,
-    /// Whether it was marked for a fast retransmission, which happens once (RFC 9260 section 7.2.4).
+    /// It was marked for a fast retransmission, which happens once (RFC 9260 section 7.2.4).
     is_fast: bool,
     at: Time,
 }
@@ -253,8 +252,8 @@ impl Sender {
         self.timer
     }
 
-    /// Does what is due (RFC 9260 section 6.3.3). Whether that is an error of the path: not while the peer has no room and says so
-    /// (section 6.1, rule A).
+    /// Handles the expired retransmission timer (RFC 9260 section 6.3.3). Returns true if that is an error of the path, which it
+    /// is not while SACKs report a full window (section 6.1, rule A).
     pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
         if self.timer.is_none_or(|at| at > now) {
             return false;

@@ -253,7 +253,7 @@ fn equal_identifiers_are_resolved_and_loops_found() {
     assert_eq!((ends[0].counters.loops, ends[0].counters.collisions), (1, 1));
 }
 
-/// Where another makes the packets, the reports are about its source (RFC 3550 section 6.4.1).
+/// Reports describe the source of packets that the application makes (RFC 3550 section 6.4.1).
 #[test]
 fn what_another_sends_is_reported() {
     let mut session = session("a");
@@ -280,8 +280,8 @@ fn what_another_sends_is_reported() {
     assert!(decode_compound(&bye).unwrap().any(ends));
 }
 
-/// RFC 3550 section 6.2: all receivers together have 3.75 % of the bandwidth for their reports. Those of whom nothing is heard any
-/// more, or who say BYE, leave the rest more.
+/// RFC 3550 section 6.2: all receivers together have 3.75 % of the bandwidth for their reports. Members that send BYE leave
+/// the rest more.
 #[test]
 fn members_of_a_group_share_the_bandwidth_of_reports() {
     let mut sender = session("sender");
@@ -297,7 +297,7 @@ fn members_of_a_group_share_the_bandwidth_of_reports() {
             for ssrc in 1..=others {
                 let mut report = Vec::new();
                 encode_report(ssrc, None, &[], &mut report);
-                encode_cname(ssrc, "somebody", &mut report);
+                encode_cname(ssrc, "member", &mut report);
                 if leave {
                     encode_bye(ssrc, "", &mut report);
                 }
@@ -319,5 +319,5 @@ fn members_of_a_group_share_the_bandwidth_of_reports() {
     let Some(RtcpPacket::ReceiverReport { blocks, .. }) = decode_compound(&report).unwrap().next() else {
         panic!("{report:?}")
     };
-    assert_eq!(blocks.count(), 1, "about the sender, whoever else reports");
+    assert_eq!(blocks.count(), 1, "one block, about the sender");
 }
