@@ -1,9 +1,10 @@
-//! Sources of messages: voice, multichannel audio, bulk, interactive and background load, with any distribution of size and interval.
+//! Sources of messages: voice, multichannel audio, bulk, interactive, background load and cross traffic, with any distribution of size and interval.
 //! Pure: they are asked when they are due and told what became of their messages.
 
 mod agenda;
 mod audio;
 mod bulk;
+mod cross_traffic;
 mod draws;
 mod fifo;
 mod interactive;

@@ -10,7 +10,11 @@ use crate::testing::{Sent, build, constant, context, exponential, produce_until,
 
 /// What a kind must be given to be built at all.
 fn required(kind: &str) -> Vec<(&'static str, Value)> {
-    if kind == "load" { vec![("interval", constant(Duration::from_millis(10)))] } else { Vec::new() }
+    match kind {
+        "load" => vec![("interval", constant(Duration::from_millis(10)))],
+        "cross-traffic" => vec![("rate", Value::Rate(trunkline_core::Rate::from_bits_per_second(800_000)))],
+        _ => Vec::new(),
+    }
 }
 
 #[test]

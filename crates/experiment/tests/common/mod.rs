@@ -5,9 +5,10 @@
 use trunkline_experiment::{Files, FilesError};
 
 /// The files in `examples/` that every reader of experiment files must understand.
-pub(crate) const EXAMPLES: [&str; 13] = [
+pub(crate) const EXAMPLES: [&str; 14] = [
     "voice-beside-bulk.toml",
     "bursty-loss.toml",
+    "two-bottlenecks.toml",
     "calls-on-a-t1.toml",
     "voice-path.toml",
     "wifi-cell.toml",

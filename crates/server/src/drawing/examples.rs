@@ -16,6 +16,7 @@ examples![
     "voice-beside-bulk",
     "bundle",
     "bursty-loss",
+    "two-bottlenecks",
     "rehearsal",
     "dsl-video-call",
     "calls-on-a-t1",
