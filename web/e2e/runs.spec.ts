@@ -147,3 +147,26 @@ test('published studies stand beside ours', async ({ page }) => {
   await expect(tables.first().getByRole('columnheader').first()).toBeVisible();
   await picture(page, 'study');
 });
+
+test('each cell of a study says what it is worth as a prediction, and each class has its errors', async ({ page, request }) => {
+  const study = (await (await request.get(`${server()}/api/v1/papers/weaver1992`)).json()) as { classes: { class: string; cells: number; blind_median: number | null }[]; constants: number };
+  const blind = study.classes.find((one) => one.class === 'blind');
+  await page.goto(at('/papers/weaver1992'));
+  const classes = page.getByRole('region', { name: 'Errors by class' });
+  await expect(classes.getByRole('row')).toHaveCount(study.classes.length + 1);
+  const row = classes.getByRole('row', { name: /^blind/ });
+  await expect(row).toContainText('not seen until the model was fixed');
+  await expect(row.getByRole('cell').nth(0)).toHaveText(String(blind?.cells));
+  // As the terminal prints it: one digit behind the point.
+  await expect(row.getByRole('cell').nth(3)).toHaveText(`${((blind?.blind_median ?? 0) * 100).toFixed(1).replace(/\.0$/, '')}\u202f%`);
+  await expect(page.getByText(`${study.constants} constants taken from published cells`)).toBeVisible();
+  await picture(page, 'classes');
+  const table = page.locator('details', { has: page.getByText(/^99\.9 % latency beside single packets per token/) });
+  await table.locator('summary').click();
+  await expect(table.getByRole('columnheader', { name: 'class', exact: true }).first()).toBeVisible();
+  await expect(table.getByText(/^f fitted, b blind; \( \) repeats another cell, not counted$/)).toBeVisible();
+  await expect(table.getByRole('cell', { name: 'fitted, repeats another cell' })).toHaveCount(10);
+  await expect(table.getByRole('cell', { name: 'blind', exact: true })).toHaveCount(30);
+  await table.scrollIntoViewIfNeeded();
+  await picture(page, 'classes-of-cells');
+});

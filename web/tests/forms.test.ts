@@ -7,8 +7,9 @@ import { parse } from 'smol-toml';
 import { between } from '../src/agents/draw';
 import { allowed, facts, notices, pasted } from '../src/agents/status';
 import type { Drawing } from '../src/api/types';
+import { classesOf, classMark, shareText } from '../src/papers/classes';
 import { fit, nearness } from '../src/papers/errors';
-import type { PaperTable } from '../src/papers/types';
+import type { PaperCell, PaperTable } from '../src/papers/types';
 import { fileName, outcomeWord, shortKey } from '../src/results/words';
 import { detail, isOver, pageOf } from '../src/run/job';
 
@@ -79,13 +80,26 @@ describe('plans', () => {
 });
 
 describe('studies', () => {
-  const cell = (error: number | null, doubtful = false) => ({ published: '1', doubtful, ours: 1, error });
-  const table = (errors: ReturnType<typeof cell>[]): PaperTable => ({ name: '', title: '', keys: [], columns: [], rows: [{ keys: {}, cells: errors }], ours: true });
+  const cell = (error: number | null, doubtful = false): PaperCell => ({ published: '1', doubtful, ours: 1, error, repeats: false });
+  const table = (errors: PaperCell[]): PaperTable => ({ name: '', title: '', keys: [], columns: [], rows: [{ keys: {}, cells: errors }], ours: true });
 
   test('how near a table comes leaves out what is in doubt or cannot be compared', () => {
     expect(fit(table([cell(0.02), cell(-0.4), cell(5, true), cell(null), cell(0.06)]))).toEqual({ compared: 3, median: 0.06, worst: -0.4, within10: 2 });
     expect(fit(table([cell(0.1), cell(-0.2)])).median).toBeCloseTo(0.15);
     expect(fit(table([]))).toEqual({ compared: 0, median: null, worst: null, within10: 0 });
+  });
+
+  test('have a class each, in brackets where they repeat another', () => {
+    const of = (one: 'blind' | 'fitted', repeats = false) => ({ ...cell(0.1), class: one, repeats });
+    expect(classMark(of('blind'))).toEqual({ letter: 'b', words: 'blind' });
+    expect(classMark(of('fitted', true))).toEqual({ letter: '(f)', words: 'fitted, repeats another cell' });
+    expect(classMark(cell(0.1))).toBeUndefined();
+    expect(classesOf(table([of('blind'), of('fitted'), cell(1)]))).toEqual(['fitted', 'blind']);
+  });
+
+  test('have their errors by class with the digits of the terminal', () => {
+    expect([0.0274, 0.02, 1.27, 0, null].map((share) => shareText(share))).toEqual(['2.7\u202f%', '2\u202f%', '127\u202f%', '0\u202f%', '–']);
+    expect([0.02, -0.093, 1.156, -0.0001].map((share) => shareText(share, true))).toEqual(['+2.0\u202f%', '\u22129.3\u202f%', '+116\u202f%', '0.0\u202f%']);
   });
 
   test('nearness in words', () => {
