@@ -1,6 +1,7 @@
 //! The recommendation as an experiment: the network as it was measured, and the flow that is recommended over it.
 
 use trunkline_audio::pipeline::Protection;
+use trunkline_core::quantity::significant;
 use trunkline_core::{Duration, Rate};
 
 use crate::advice::{Advice, Recommendation};
@@ -48,8 +49,10 @@ pub fn experiment(advice: &Advice) -> Option<String> {
     text += &format!("playout = \"{}\"\n", time(best.depth));
     if purpose == Use::Rehearsal {
         let concealed = advice.question.concealed.value() * 100.0;
-        text +=
-            &format!("\n[limits]\n\"flow.rehearsal.loss-and-late\" = \"<= {} %\"\n", significant(concealed));
+        text += &format!(
+            "\n[limits]\n\"flow.rehearsal.loss-and-late\" = \"<= {} %\"\n",
+            significant(concealed, 3)
+        );
     }
     Some(text)
 }
@@ -80,7 +83,7 @@ fn variation(found: &RoundTrips) -> String {
         let share = (1.0 - (1.0 - there_and_back).sqrt()) * 100.0;
         text += &format!(
             "loss = \"{} %\"   # {} of {} round trips\n",
-            significant(share),
+            significant(share, 3),
             found.lost,
             found.blocks
         );
@@ -118,8 +121,8 @@ fn ample(sent: Rate) -> Rate {
 fn rate(rate: Rate) -> String {
     let bits = rate.bits_per_second().max(1) as f64;
     match bits {
-        1e6.. => format!("{} Mbit/s", significant(bits / 1e6)),
-        1e3.. => format!("{} kbit/s", significant(bits / 1e3)),
+        1e6.. => format!("{} Mbit/s", significant(bits / 1e6, 3)),
+        1e3.. => format!("{} kbit/s", significant(bits / 1e3, 3)),
         _ => format!("{bits} bit/s"),
     }
 }
@@ -129,16 +132,6 @@ fn time(time: Duration) -> String {
     let micros = (time.as_nanos() + 500) / 1000;
     let text = format!("{}.{:03}", micros / 1000, micros % 1000);
     format!("{} ms", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// A number with three significant digits.
-fn significant(number: f64) -> String {
-    let digits = if number > 0.0 { (2.0 - number.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
-    let text = format!("{number:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
 }
 
 /// A name that may stand in a text and in a comment.

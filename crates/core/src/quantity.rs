@@ -112,7 +112,7 @@ pub(crate) fn split_number_and_unit<'t>(
 }
 
 /// Rounds to `digits` significant digits and drops trailing zeros: `51.50` becomes `51.5`.
-pub(crate) fn significant(value: f64, digits: i32) -> String {
+pub fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }

@@ -11,12 +11,16 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use tempfile::TempDir;
 
 use crate::console::last_lines;
 use crate::named::is_name;
 
 /// Debian's source.
 const SOURCE: &str = "/usr/src/linux-source-6.1.tar.xz";
+
+/// How the names of folders begin in which kernels are built, beside the kernels.
+const BUILDS: &str = ".build-";
 
 /// The programs that build it.
 const TOOLS: &[&str] = &["tar", "xz", "make", "gcc", "flex", "bison", "bc"];
@@ -139,7 +143,7 @@ fn build_from(
     stop: &AtomicBool,
 ) -> Result<PathBuf, BuildError> {
     fs::create_dir_all(folder).map_err(at(folder))?;
-    let place = tempfile::Builder::new().prefix(".build-").tempdir_in(folder).map_err(at(folder))?;
+    let (place, _lock) = place(folder).map_err(at(folder))?;
     let steps = Steps { folder: place.path(), progress, stop };
     steps.run(Command::new("tar").args(["--strip-components=1", "-xf"]).arg(source))?;
     let random = place.path().join(RANDOM);
@@ -166,6 +170,24 @@ fn build_from(
     // A folder that cannot be removed is in nobody's way, but large.
     place.close().map_err(at(folder))?;
     Ok(kernel)
+}
+
+/// A folder to build in, locked until the file is dropped. Those of builds that were killed, which nobody locks, are removed.
+fn place(folder: &Path) -> io::Result<(TempDir, File)> {
+    // Nobody removes a folder between its creation and its lock.
+    let all = File::open(folder)?;
+    all.lock()?;
+    for entry in fs::read_dir(folder)?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(BUILDS)
+            && File::open(entry.path()).is_ok_and(|left| left.try_lock().is_ok())
+        {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    let place = tempfile::Builder::new().prefix(BUILDS).tempdir_in(folder)?;
+    let lock = File::open(place.path())?;
+    lock.lock()?;
+    Ok((place, lock))
 }
 
 /// Runs the steps of a build.
@@ -269,6 +291,20 @@ mod tests {
         let Some((stopped, names)) = built(&MAKEFILE.replace("echo", "sleep 60; echo"), true) else { return };
         assert!(matches!(stopped, Err(BuildError::Stopped)), "{stopped:?}");
         assert_eq!(names, [""; 0]);
+    }
+
+    #[test]
+    fn the_folder_of_a_build_that_was_killed_is_removed_by_the_next() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let killed = folder.path().join(".build-killed/of it");
+        fs::create_dir_all(&killed).expect("a folder");
+        let (first, lock) = place(folder.path()).expect("a place");
+        assert!(!killed.exists(), "nobody locks it");
+        let (second, _lock) = place(folder.path()).expect("another place");
+        assert!(first.path().exists() && second.path().exists(), "both builds go on");
+        drop(lock);
+        let _third = place(folder.path()).expect("a third");
+        assert!(!first.path().exists() && second.path().exists());
     }
 
     #[test]
