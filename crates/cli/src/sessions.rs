@@ -212,7 +212,8 @@ fn table(figures: &Figures) -> Vec<Vec<String>> {
     rows.push(row("packets sent", counts.sent));
     rows.push(row("packets received", counts.received));
     let loss = counts.loss().map_or(String::new(), |loss| format!(" ({:.3} %)", loss * 100.0));
-    rows.push(row("packets lost", format!("{} of {}{loss}", counts.lost, counts.expected)));
+    // Parity packets are among those that are sent and received; what they repaired is not lost.
+    rows.push(row("audio packets lost", format!("{} of {}{loss}", counts.lost, counts.expected)));
     for (name, count) in [
         ("late", counts.late),
         ("concealed", counts.concealed),

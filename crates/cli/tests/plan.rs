@@ -369,6 +369,20 @@ fn an_interrupted_plan_tells_what_it_knows_and_goes_on_where_it_was() {
     });
 }
 
+/// Fewer calls keep the limits than the bound that breaks them: the answer names them.
+#[test]
+fn a_question_the_wrong_way_round_is_answered_so() {
+    let text = CHANNELS.replace("1 Mbit/s", "300 kbit/s");
+    let asked = ["--minimise", "flow.voice.count", "--from", "1", "--to", "40", "--no-report", "--json"];
+    let json = planned(&text, &asked).1.ok().json();
+    let sentence = json["answers"][0]["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("40 breaks") && !sentence.contains("no value from"), "{sentence}");
+    assert!(
+        sentence.contains("yet 1 kept the limits when it was tried once: `--maximise` finds"),
+        "{sentence}"
+    );
+}
+
 /// Where even one call breaks a limit, no calls at all keep it, which is no answer.
 #[test]
 fn a_value_without_members_is_no_answer() {

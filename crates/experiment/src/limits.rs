@@ -62,7 +62,7 @@ pub(crate) const OPERATORS: &[(&str, Operator)] =
     &[("<=", Operator::AtMost), (">=", Operator::AtLeast), ("<", Operator::Less), (">", Operator::Greater)];
 
 impl Operator {
-    /// Whether `value` is good enough for `bound`.
+    /// Returns true if `value` is good enough for `bound`.
     pub fn holds(&self, value: f64, bound: f64) -> bool {
         match self {
             Operator::Less => value < bound,
@@ -178,11 +178,10 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<(Range<usize>
     limits
 }
 
-/// Why a flow does not have a figure, if it has not. One without members keeps all limits.
+/// Why a flow with members does not have a figure, if it has not.
 fn never_known(metric: &FigureKind, flow: &FlowMeta) -> Option<&'static str> {
     let playback = flow.voice_path.and_then(|path| path.playback);
     match metric.id {
-        _ if flow.members == 0 => None,
         "capture_overflows" if flow.voice_path.is_none_or(|path| !path.captures) => {
             Some("this flow has no A/D FIFO (`fifo` of the source `voice`)")
         }
@@ -234,30 +233,44 @@ pub(crate) fn checked(
             let most =
                 points.iter().filter_map(|point| Some(point.scenario.flows.get(*flow)?.each.len())).max();
             if most.is_some_and(|most| most < *number as usize) {
-                let message = format!("`{}`: there are {} such flows", limit.key, most.unwrap_or_default());
+                let most = most.unwrap_or_default();
+                let (verb, plural) = if most == 1 { ("is", "") } else { ("are", "s") };
+                let message = format!("`{}`: there {verb} {most} such flow{plural}", limit.key);
                 remarks.push(Remark::new(key_span.clone(), message));
             }
         }
         if let Subject::Single { flow, metric, .. } | Subject::Flow { flow, metric, .. } = &limit.subject {
-            let unknown = |point: &Point| never_known(metric, &point.scenario.flows.get(*flow)?.meta);
-            let reasons: Vec<Option<&str>> = points.iter().map(unknown).collect();
-            if let Some(Some(why)) = reasons.first().filter(|_| reasons.iter().all(Option::is_some)) {
+            // Limits do not apply to a flow without members.
+            let flows = points.iter().filter_map(|point| point.scenario.flows.get(*flow));
+            let mut reasons =
+                flows.filter(|flow| flow.meta.members > 0).map(|flow| never_known(metric, &flow.meta));
+            let first = reasons.next().flatten();
+            if let Some(why) = first.filter(|_| reasons.all(|reason| reason.is_some())) {
                 remarks
                     .push(Remark::new(key_span.clone(), format!("`{}` is never measured: {why}", limit.key)));
             }
         }
-        let Subject::Class { bundle, transport, .. } = &limit.subject else { continue };
-        let (mut name, mut known) = ("", Vec::new());
+        let Subject::Class { bundle, transport, metric } = &limit.subject else { continue };
+        let (mut name, mut known, mut most) = ("", Vec::new(), 0);
         for scenario in points.iter().map(|point| &point.scenario) {
             let Some(bundle) = scenario.bundles.get(*bundle) else { continue };
             name = &bundle.name;
-            known.extend(bundle.flows.iter().map(|flow| scenario.flows[*flow].meta.transport.as_str()));
+            let flows = bundle.flows.iter().map(|flow| &scenario.flows[*flow].meta);
+            known.extend(flows.clone().map(|flow| flow.transport.as_str()));
+            let of_it = flows.filter(|flow| flow.transport == *transport);
+            most = most.max(of_it.map(|flow| flow.members).sum());
         }
         known.sort_unstable();
         known.dedup();
         if !known.contains(&transport.as_str()) {
             let nearest = suggestion(transport, known);
             let message = format!("the bundle `{name}` has no transport `{transport}`{nearest}");
+            remarks.push(Remark::new(key_span.clone(), message));
+        } else if metric.id == "fairness" && most == 1 {
+            let message = format!(
+                "`{}` is never measured: the bundle `{name}` has only one connection of `{transport}`",
+                limit.key
+            );
             remarks.push(Remark::new(key_span.clone(), message));
         }
     }

@@ -283,6 +283,29 @@ fn they_are_stored_as_they_were_before_bundles_had_any() {
     assert!(serde_json::from_str::<Limit>(&stored.replace("\"loss\"", "\"los\"")).is_err());
 }
 
+/// Where a flow has no members a limit does not apply: that makes nothing measurable elsewhere.
+#[test]
+fn a_limit_is_judged_at_points_with_members() {
+    let parse = |flow: &str, limit: &str, counts: &str| {
+        let text = format!(
+            "name = \"never\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.l]\nbetween = [\"a\", \"b\"]\n\
+             rate = \"1 Mbit/s\"\n[flow.call]\nfrom = \"a\"\nto = \"b\"\n{flow}\n[bundle.z]\nflows = [\"call\"]\n\
+             [sweep]\n\"flow.call.count\" = {counts}\n[limits]\n{limit}\n"
+        );
+        Experiment::parse(&text, "never.toml", &()).map(|_| ()).map_err(|problems| problems.to_string())
+    };
+    let voice = "transport = \"udp\"\nsource = \"voice\"";
+    let refused = parse(voice, "\"flow.call.silence\" = \"< 1 s\"", "[0, 3]").unwrap_err();
+    assert!(refused.contains("this flow has no `playback`"), "{refused}");
+    assert_eq!(parse(voice, "\"flow.call.fairness\" = \"> 0.9\"", "[0, 1, 3]"), Ok(()));
+    let refused = parse(voice, "\"flow.call.fairness\" = \"> 0.9\"", "[0, 1]").unwrap_err();
+    assert!(refused.contains("only one member"), "{refused}");
+    let tcp = "transport = \"tcp\"\nsource = \"bulk\"";
+    let refused = parse(tcp, "\"bundle.z.tcp.fairness\" = \"> 0.5\"", "[1]").unwrap_err();
+    assert!(refused.contains("the bundle `z` has only one connection of `tcp`"), "{refused}");
+    assert_eq!(parse(tcp, "\"bundle.z.tcp.fairness\" = \"> 0.5\"", "[1, 2]"), Ok(()));
+}
+
 #[test]
 fn the_schema_for_editors_knows_them() {
     let schema = trunkline_editor::json_schema();

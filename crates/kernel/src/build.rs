@@ -19,7 +19,7 @@ use crate::named::is_name;
 /// Debian's source.
 const SOURCE: &str = "/usr/src/linux-source-6.1.tar.xz";
 
-/// How the names of folders begin in which kernels are built, beside the kernels.
+/// Prefix of the folders in which kernels are built, beside the kernels.
 const BUILDS: &str = ".build-";
 
 /// The programs that build it.

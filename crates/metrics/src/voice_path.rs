@@ -15,7 +15,7 @@ pub struct VoicePath {
     pub samples: u16,
     /// Whether the speaker pauses: then a gap between due times is silence.
     pub pauses: bool,
-    /// Whether samples wait in an A/D FIFO for their packet.
+    /// Samples wait in an A/D FIFO for their packet.
     pub captures: bool,
     /// The D/A side, if there is one.
     pub playback: Option<PlaybackFifo>,

@@ -484,16 +484,6 @@ pub(crate) mod testing {
         published(study).unwrap()
     }
 
-    /// Only the rows that have these cells, simulated.
-    pub(crate) fn of_rows(study: &'static Study, tables: &[&str], only: &Cells, how: How<'_>) -> Results {
-        let mut prepared = prepare(study, tables).unwrap();
-        prepared.keep_rows(only);
-        prepared.adapt(how).unwrap();
-        let tasks = tasks(&prepared, how);
-        let outcomes = measure::all(&tasks, &prepared, how, &()).unwrap();
-        prepared.results(&tasks, &outcomes)
-    }
-
     /// The rows that no point of an experiment stands behind.
     pub(crate) fn without_point(study: &'static Study) -> Vec<(&'static str, Keys)> {
         let plans = prepare(study, &[]).unwrap().plans;

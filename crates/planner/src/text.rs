@@ -79,10 +79,34 @@ fn outcome(limits: &[Limit], trial: &Trial) -> String {
         return format!("is refused: {why}");
     }
     match trial.verdict {
+        _ if trial.is_empty() => "has no members: no limit applies".to_owned(),
         Some(Verdict::Kept) => "keeps the limits".to_owned(),
         Some(Verdict::Broken) => format!("breaks {}", named(Verdict::Broken)),
         Some(Verdict::Undecided) => format!("is not decided: {}", named(Verdict::Undecided)),
         None => "was not measured completely".to_owned(),
+    }
+}
+
+/// Returns true if all figures that were measured keep their limits in the mean, however sure that is.
+fn keeps_them_on_average(limits: &[Limit], trial: &Trial) -> bool {
+    let keeps = |(limit, judged): (&Limit, &Judged)| {
+        judged.estimate.is_none_or(|estimate| limit.operator.holds(estimate.mean, limit.bound))
+    };
+    trial.refused.is_none() && !trial.is_empty() && limits.iter().zip(&trial.limits).all(keeps)
+}
+
+fn times(repetitions: u32) -> String {
+    match repetitions {
+        1 => "when it was tried once".to_owned(),
+        _ => format!("in {repetitions} repetitions"),
+    }
+}
+
+/// The option that asks the other way round.
+fn other_option(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Maximise => "`--minimise`",
+        Goal::Minimise => "`--maximise`",
     }
 }
 
@@ -104,7 +128,7 @@ pub(crate) fn trial(plan: &Plan, limits: &[Limit], combination: &str, trial: &Tr
     format!("{key} = {value}{at} {}{times}", outcome(limits, trial))
 }
 
-/// What is certain of one combination, in a sentence.
+/// The answer for one combination, in a sentence.
 pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
     let Edge { kept, broken, undecided, kept_behind } = &answer.edge;
     let written = |value: u64| plan.key.written(value);
@@ -142,11 +166,18 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
         (Some(kept), None) => format!("{} keeps the limits; none was shown to break one", written(kept)),
         (None, Some(broken)) if answer.finished && undecided.is_none() => {
             let (least, most) = (written(*plan.range.start()), written(*plan.range.end()));
-            format!(
-                "no value from {least} to {most} keeps the limits: even {} {}",
-                written(broken),
-                breaks(broken)
-            )
+            let even = format!("{} {}", written(broken), breaks(broken));
+            let seems_kept = |trial: &&Trial| keeps_them_on_average(&found.limits, trial);
+            match answer.trials.iter().find(seems_kept) {
+                None => format!("no value from {least} to {most} keeps the limits: even {even}"),
+                Some(other) => format!(
+                    "{even}, so no {} value was searched; yet {} kept the limits {}: {} finds the {worst} value that keeps them",
+                    larger(plan.goal),
+                    written(other.value),
+                    times(other.repetitions),
+                    other_option(plan.goal)
+                ),
+            }
         }
         (None, Some(broken)) => {
             format!("none was shown to keep the limits; {} {}", written(broken), breaks(broken))

@@ -47,16 +47,13 @@ impl Telemetry {
         self.next < now
     }
 
-    /// Samples the connections as they have been since the last event before `now`. Nothing changes between two events, so
-    /// one sample is enough.
+    /// Samples the connections at all times that were due before `now`: as they have been since the last event. What is due
+    /// at `now` waits for the events of that time.
     #[cold]
     pub(crate) fn sample(&mut self, now: Time, conversations: &[Conversation]) {
-        // A sample that is due at `now` waits for the events of that time.
-        let before = Time::from_nanos(now.as_nanos().saturating_sub(1));
         for sampled in &mut self.connections {
-            let at = sampled.over_time.next();
-            if at < now {
-                sampled.record(before, at, conversations);
+            while sampled.over_time.next() < now {
+                sampled.record(sampled.over_time.next(), conversations);
             }
         }
         self.next =
@@ -66,7 +63,7 @@ impl Telemetry {
     /// Samples the connections at the end of the run.
     pub(crate) fn sample_last(&mut self, end: Time, conversations: &[Conversation]) {
         for sampled in &mut self.connections {
-            sampled.record(end, end, conversations);
+            sampled.record(end, conversations);
         }
     }
 
@@ -78,10 +75,10 @@ impl Telemetry {
 }
 
 impl Sampled {
-    fn record(&mut self, now: Time, at: Time, conversations: &[Conversation]) {
+    fn record(&mut self, at: Time, conversations: &[Conversation]) {
         match conversations[self.conversation].near.endpoint.tcp_figures() {
-            Some(figures) => self.over_time.record(now, of(at, &figures)),
-            None => self.over_time.skip(now),
+            Some(figures) => self.over_time.record(at, of(at, &figures)),
+            None => self.over_time.skip(at),
         }
     }
 }

@@ -43,6 +43,26 @@ fn named(sample: &ConnectionSample) -> [(&'static str, u64); 6] {
 /// The counters are those of both ends. The sink sends no data, but it may repeat its SYN and its FIN so often.
 const OF_FAR_END: u64 = 8;
 
+/// A connection that pauses is sampled in its pauses too: the mean is that over time.
+#[test]
+fn pauses_are_sampled_like_the_rest() {
+    let experiment = parse(
+        "name = \"test\"\nduration = \"10 s\"\nseed = 7\n[hosts]\na = {}\nb = {}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+         rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\n\
+         source = { kind = \"load\", message = \"100 KB\", interval = \"2 s\" }\n",
+    );
+    let outcome = run(&experiment.points[0].scenario, 7, &mut Log::default(), &mut GoOn);
+    let samples = &outcome.flows[0].connection;
+    let steps: Vec<u64> =
+        samples.windows(2).map(|pair| pair[1].at.as_nanos() - pair[0].at.as_nanos()).collect();
+    let regular = &steps[..steps.len() - 1];
+    assert!(steps.len() > 300 && regular.iter().all(|step| *step == regular[0]), "{steps:?}");
+    // 50 KB/s that stay for a round trip of 0.1 s: 5 KB in the mean.
+    let mean =
+        samples.iter().map(|sample| sample.in_flight.count() as f64).sum::<f64>() / samples.len() as f64;
+    assert!((4000.0..7000.0).contains(&mean), "{mean}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]

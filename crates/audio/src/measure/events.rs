@@ -37,40 +37,69 @@ pub(super) fn measure(sample_rate: u32, sent: &[f32], received: &[f32]) -> Event
 
 fn gaps(sample_rate: u32, sent: &[f32], received: &[f32]) -> (u32, f64) {
     let block = (sample_rate as usize / 1000).max(1);
-    let energy = |samples: &[f32]| samples.iter().map(|s| f64::from(*s) * f64::from(*s)).sum::<f64>();
     let blocks = || sent.chunks_exact(block).zip(received.chunks_exact(block));
     let loudest = blocks().map(|(sent, _)| energy(sent)).fold(0.0, f64::max);
-    let (mut count, mut total, mut length) = (0, 0, 0);
-    let mut end = |length: usize| {
-        if length >= SHORTEST {
+    let (mut count, mut total) = (0, 0);
+    let mut end = |gap: Option<Gap>| {
+        let length = gap.map_or(0, |gap| gap.length(block, sent, received));
+        if length >= SHORTEST * block {
             count += 1;
             total += length;
         }
     };
-    let mut soft = 0;
-    for (sent, received) in blocks() {
+    let (mut gap, mut soft) = (None::<Gap>, 0);
+    for (at, (sent, received)) in blocks().enumerate() {
         let (sent, received) = (energy(sent), energy(received));
         let is_audible = sent > loudest * SOFT;
         if is_audible && received <= sent * GONE {
-            length += 1;
+            let gap = gap.get_or_insert(Gap { first: at, last: at, gone: 0 });
+            (gap.last, gap.gone) = (at, gap.gone + 1);
             soft = 0;
-        } else if !is_audible && received <= sent && length > 0 && soft < PAUSE {
+        } else if !is_audible && received <= sent && gap.is_some() && soft < PAUSE {
             // Of a soft moment nothing can be gone: it does not part a gap.
             soft += 1;
         } else {
-            end(length);
-            (length, soft) = (0, 0);
+            end(gap.take());
+            soft = 0;
         }
     }
-    end(length);
-    (count, (total * block) as f64 / f64::from(sample_rate))
+    end(gap);
+    (count, total as f64 / f64::from(sample_rate))
+}
+
+fn energy(samples: &[f32]) -> f64 {
+    samples.iter().map(|s| f64::from(*s) * f64::from(*s)).sum()
+}
+
+/// Milliseconds in which nothing arrived of what was sent: the first, the last, and how many.
+#[derive(Clone, Copy)]
+struct Gap {
+    first: usize,
+    last: usize,
+    gone: usize,
+}
+
+impl Gap {
+    /// Its length in samples, with those that are gone of the milliseconds before and after it.
+    fn length(self, block: usize, sent: &[f32], received: &[f32]) -> usize {
+        let of = |number: usize| number * block..((number + 1) * block).min(received.len());
+        let is_gone = |beside: usize| {
+            let most = GONE * energy(&sent[of(beside)]) / block as f64;
+            move |sample: &&f32| f64::from(**sample) * f64::from(**sample) <= most
+        };
+        let before = self
+            .first
+            .checked_sub(1)
+            .map_or(0, |before| received[of(before)].iter().rev().take_while(is_gone(self.first)).count());
+        let after = received[of(self.last + 1)].iter().take_while(is_gone(self.last)).count();
+        before + self.gone * block + after
+    }
 }
 
 /// The sample from which on the received audio is gone to its end, as in a gap: the recording has ended there, or the sender
 /// had. The number of samples if it is not gone there, or gone altogether.
 pub(super) fn end(sample_rate: u32, sent: &[f32], received: &[f32]) -> usize {
     let block = (sample_rate as usize / 1000).max(1);
-    let energy = |samples: &[f32]| samples.iter().map(|s| f64::from(*s) * f64::from(*s)).sum::<f64>();
     let blocks = || sent.chunks(block).zip(received.chunks(block));
     let loudest = blocks().map(|(sent, _)| energy(sent)).fold(0.0, f64::max);
     let (mut end, mut gone) = (0, 0);
@@ -123,4 +152,29 @@ fn usual(values: &[f64], around: usize) -> Vec<f64> {
         libm::sqrt(sum.max(0.0) / (2 * around + 1) as f64)
     };
     (0..values.len()).map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gaps of any length at any place are found, and as long as they are.
+    #[test]
+    fn gaps_are_measured_to_the_sample() {
+        let mut state = 1u32;
+        let mut noise = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / 16_777_216.0 - 0.5
+        };
+        let sent: Vec<f32> = (0..48_000).map(|_| noise()).collect();
+        for length in [96, 120, 240, 480] {
+            let mut received = sent.clone();
+            for gap in 0..40 {
+                let start = 1000 + gap * 1100 + gap * 7;
+                received[start..start + length].fill(0.0);
+            }
+            let (count, time) = gaps(48_000, &sent, &received);
+            assert_eq!((count, (time * 48_000.0).round() as usize), (40, 40 * length), "{length}");
+        }
+    }
 }
