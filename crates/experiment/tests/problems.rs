@@ -67,6 +67,7 @@ fn headlines(text: &str) -> Vec<String> {
 fn with_names(line: &str) -> String {
     let transports = || TRANSPORTS.iter();
     line.replace("{media}", &listed(medium::KINDS.iter().map(|kind| kind.name), "and"))
+        .replace("{sources}", &listed(trunkline_traffic::KINDS.iter().map(|kind| kind.name), "and"))
         .replace("{transports}", &listed(transports().map(|kind| kind.name), "and"))
         .replace(
             "{flow control}",

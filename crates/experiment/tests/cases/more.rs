@@ -366,7 +366,7 @@ to = "b"
 transport = "udp"
 "#,
         &[
-            r#"x.toml:15:1: the key `source` is missing in [flow.voice]; expected one of `voice`, `audio`, `bulk`, `mpuke`, `interactive`, `ipuke` and `load`"#,
+            r#"x.toml:15:1: the key `source` is missing in [flow.voice]; expected one of {sources}"#,
             r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known: `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `stagger`, `priority`, `effort`, `framing`, `audio`, `path`, `playback` and `codec`"#,
         ],
     ),
