@@ -63,11 +63,17 @@ fn headlines(text: &str) -> Vec<String> {
     }
 }
 
+fn sources() -> impl Iterator<Item = &'static str> {
+    trunkline_traffic::KINDS
+        .iter()
+        .flat_map(|kind| [kind.name].into_iter().chain(kind.aliases.iter().copied()))
+}
+
 /// Puts the names of the registries in place of `{media}` and the like: they grow.
 fn with_names(line: &str) -> String {
     let transports = || TRANSPORTS.iter();
     line.replace("{media}", &listed(medium::KINDS.iter().map(|kind| kind.name), "and"))
-        .replace("{sources}", &listed(trunkline_traffic::KINDS.iter().map(|kind| kind.name), "and"))
+        .replace("{sources}", &listed(sources(), "and"))
         .replace("{transports}", &listed(transports().map(|kind| kind.name), "and"))
         .replace(
             "{flow control}",
