@@ -42,16 +42,16 @@ fn finish(ground: &Ground, agents: [&AgentProcess; 2]) {
     assert_eq!((account.points, account.whole, account.doubled), (POINTS, POINTS, 0), "{account:?}");
     // Each message has a record. On a machine that stalls, some may have come after the drain time, as lost ones.
     assert_eq!(account.records, POINTS * 2 * MESSAGES as usize, "{account:?}");
-    if !keep_nothing(agents) {
+    if !keep_nothing(&agents) {
         // One that died at the end: it learns of it by the next run.
         ground.write(&short(1, "100 ms", &agents[0].address.to_string(), &agents[1].address.to_string()));
         measure_anew(ground.folder()).unwrap();
     }
-    assert!(keep_nothing(agents), "an agent keeps what is stored: {said:?}");
+    assert!(keep_nothing(&agents), "an agent keeps what is stored: {said:?}");
 }
 
 /// Waits a while, since agents hear of it when the run has ended.
-fn keep_nothing(agents: [&AgentProcess; 2]) -> bool {
+pub(crate) fn keep_nothing(agents: &[&AgentProcess]) -> bool {
     let began = Instant::now();
     while agents.iter().any(|agent| agent.kept() > 0) {
         if began.elapsed() > Duration::from_secs(5) {
