@@ -42,7 +42,7 @@ test('a slider changes a number, the figures follow, and it is one step back', a
   await page.goto(at('/edit'));
   await expect(label(page, 'voice')).toContainText(/^✓?\d+/);
   await page.locator('.svelte-flow__edge-label', { hasText: 'trunk' }).click();
-  const delay = page.getByLabel('delay', { exact: true }).first();
+  const delay = page.getByLabel('delay, the value', { exact: true }).first();
   await delay.focus();
   const slider = page.getByLabel('delay, slider');
   await slider.fill('0.2');
@@ -58,7 +58,7 @@ test('a slider goes on writing its own property when another is selected meanwhi
   await draft(page, experiment('left', { seconds: 1 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, ''));
   await page.goto(at('/edit'));
   await page.locator('.svelte-flow__edge-label', { hasText: 'trunk' }).click();
-  const delay = page.getByLabel('delay', { exact: true }).first();
+  const delay = page.getByLabel('delay, the value', { exact: true }).first();
   await delay.focus();
   let answer = () => {};
   const asked = new Promise<void>((resolve) => (answer = resolve));
