@@ -3,6 +3,7 @@ import { curve, shareAt, valueAt } from '../src/results/cdf';
 import { figuresOf, isOfFlow, pointName, swept } from '../src/results/figures';
 import { isLogarithmic, sweptAxis } from '../src/results/sweep';
 import { settle, traceOf } from '../src/results/pick';
+import { commonUnit, showEstimate } from '../src/results/quantity';
 import type { Report, Run } from '../src/results/types';
 import { decodeLatency } from '../src/results/latency';
 import { decibels, matched } from '../src/results/wave';
@@ -224,5 +225,15 @@ describe('two sounds', () => {
   test('of which one is silent stay as they are', () => {
     expect(matched([wave(1, 0), wave(1, 0.5)], [])).toEqual([1, 1]);
     expect(matched([wave(1, 0.5), wave(1, 0.5)], [[0, 1]])).toEqual([1, 1]);
+  });
+});
+
+describe('units', () => {
+  test('a column has one unit, unless a value would be all zeros in it', () => {
+    expect(commonUnit('rate', [256_400, 14.4e9])).toBeUndefined();
+    expect(commonUnit('rate', [2e6, 14e6, 0])?.name).toBe('Mbit/s');
+    expect(commonUnit('time', [0.000_2, 0.002_6])?.name).toBe('ms');
+    expect(commonUnit('count', [0, 0])?.name).toBe('');
+    expect(showEstimate('rate', { mean: 256_400, ci95: 1100 })).toBe('256.4 ± 1.1 kbit/s');
   });
 });

@@ -36,7 +36,7 @@ fn foreign(metadata: &Metadata) -> impl Iterator<Item = &Package> {
 
 /// `dist` takes over what `release` says of single packages.
 #[test]
-fn what_a_first_build_optimises_less_is_optimised_in_dist() {
+fn what_a_first_build_does_not_optimise_is_optimised_in_dist() {
     let text = std::fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml can be read");
     let profiles: Table = text.parse().expect("Cargo.toml is TOML");
     let of = |profile: &str| profiles["profile"][profile]["package"].as_table().expect("packages").clone();

@@ -1,5 +1,6 @@
 //! What a part of an experiment will ask of its host, before it runs.
 
+use trunkline_core::schema::Value;
 use trunkline_core::{Bytes, Duration, Rate, Seed, Time};
 use trunkline_experiment::{Flow, Scenario};
 use trunkline_live::on_network;
@@ -29,15 +30,19 @@ pub fn of_near_end(scenario: &Scenario, flows: &[usize], seed: Seed) -> Result<D
         if members == 0 {
             continue;
         }
-        let paced = if (KINDS[flow.source.kind].needs_flow_control)(&flow.source.values) {
+        let busiest = if (KINDS[flow.source.kind].needs_flow_control)(&flow.source.values) {
             None
         } else {
             busiest_second(flow, &mut *scenario.build_source(index, 0, seed)?)
         };
-        match paced {
+        match busiest {
             Some(bytes) => {
                 let rate = Rate::of(bytes, Duration::from_secs(1)).bits_per_second();
-                let sum = demand.rate.bits_per_second().saturating_add(rate.saturating_mul(members.into()));
+                let looked_at = rate.saturating_mul(members.into());
+                // A rate over time may rise after the look.
+                let at_most = paced(flow).filter(|_| changes_over_time(flow)).unwrap_or_default();
+                let sum =
+                    demand.rate.bits_per_second().saturating_add(looked_at.max(at_most.bits_per_second()));
                 demand.rate = Rate::from_bits_per_second(sum);
             }
             None => {
@@ -50,6 +55,22 @@ pub fn of_near_end(scenario: &Scenario, flows: &[usize], seed: Seed) -> Result<D
         }
     }
     Ok(demand)
+}
+
+/// What the sources of a flow send together at their highest rate; `None` if they have no pace of their own.
+pub(crate) fn paced(flow: &Flow) -> Option<Rate> {
+    let (kind, values) = (&KINDS[flow.source.kind], &flow.source.values);
+    let interval = (kind.interval)(values).filter(|interval| !interval.is_zero())?;
+    let message = on_network(flow, Bytes((kind.max_message)(values)));
+    let one = Rate::of(message, interval).bits_per_second();
+    let channels = u64::from(flow.meta.members) * u64::from(flow.meta.channels);
+    Some(Rate::from_bits_per_second(one.saturating_mul(channels)))
+}
+
+fn changes_over_time(flow: &Flow) -> bool {
+    let values = &flow.source.values;
+    let mut parameters = KINDS[flow.source.kind].parameters.iter();
+    parameters.any(|parameter| matches!(values.value(parameter.name), Value::Series(_)))
 }
 
 /// What a source sends in its busiest second, headers included; `None` if nothing but answers holds it back.
@@ -112,6 +133,15 @@ mod tests {
         let scenario = &experiment.points[0].scenario;
         let all: Vec<usize> = (0..scenario.flows.len()).collect();
         of_near_end(scenario, &all, Seed::new(7, 0)).unwrap()
+    }
+
+    #[test]
+    fn a_rate_that_rises_later_counts() {
+        let steps = "[[\"0 s\", \"1 Mbit/s\"], [\"25 s\", \"20 Mbit/s\"]]";
+        let source =
+            format!("{{ kind = \"cross-traffic\", rate = {{ kind = \"steps\", steps = {steps} }} }}");
+        let rate = demand(&flow("udp", &source)).rate.bits_per_second();
+        assert!((3 * 20_000_000..3 * 24_000_000).contains(&rate), "{rate}");
     }
 
     fn flow(transport: &str, source: &str) -> String {

@@ -109,11 +109,11 @@ fn a_group_hears_what_is_announced() {
     });
 }
 
-/// A port that is free, as is the one above it.
+/// An even port that is free, as is the one above it.
 fn two_sockets() -> [UdpSocket; 2] {
     let pair = || {
         let data = UdpSocket::bind((HERE, 0)).ok()?;
-        let above = data.local_addr().ok()?.port().checked_add(1)?;
+        let above = data.local_addr().ok()?.port().checked_add(1).filter(|above| above % 2 == 1)?;
         Some([data, UdpSocket::bind((HERE, above)).ok()?])
     };
     let sockets = (0..100).find_map(|_| pair()).expect("two free ports in a row");

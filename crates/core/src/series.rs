@@ -10,6 +10,8 @@ use crate::time::{Duration, Time};
 pub struct Series {
     steps: Arc<[Step]>,
     every: Option<Duration>,
+    /// Value times nanoseconds of all steps but an endless last one.
+    per_round: u128,
 }
 
 /// A value and when it begins to hold.
@@ -54,7 +56,12 @@ impl Series {
         }
         match every {
             Some(every) if last.from >= every => Err(SeriesError::Beyond(last.from, every)),
-            _ => Ok(Series { steps, every }),
+            _ => {
+                let ends = steps.iter().skip(1).map(|step| step.from).chain(every);
+                let per_round =
+                    steps.iter().zip(ends).map(|(step, end)| area(end - step.from, step.value)).sum();
+                Ok(Series { steps, every, per_round })
+            }
         }
     }
 
@@ -65,12 +72,8 @@ impl Series {
 
     /// Starts to follow it.
     pub fn cursor(&self) -> Cursor {
-        let mut cursor =
-            Cursor { series: self.clone(), from: Time::ZERO, until: Time::ZERO, value: 0, per_round: 0 };
+        let mut cursor = Cursor { series: self.clone(), from: Time::ZERO, until: Time::ZERO, value: 0 };
         cursor.seek(Time::ZERO);
-        let ends = self.steps.iter().skip(1).map(|step| step.from).chain(self.every);
-        let areas = self.steps.iter().zip(ends).map(|(step, end)| area(end - step.from, step.value));
-        cursor.per_round = areas.sum();
         cursor
     }
 }
@@ -82,8 +85,6 @@ pub struct Cursor {
     from: Time,
     until: Time,
     value: u64,
-    /// Value times nanoseconds of all steps but an endless last one.
-    per_round: u128,
 }
 
 impl Cursor {
@@ -107,10 +108,10 @@ impl Cursor {
         let (mut at, mut left) = (from, amount);
         // Whole rounds have the same sum wherever they begin.
         if let Some(every) = self.series.every
-            && left > self.per_round
+            && left > self.series.per_round
         {
-            let Some(rounds) = (left - 1).checked_div(self.per_round) else { return (Time::MAX, 0) };
-            left -= rounds * self.per_round;
+            let Some(rounds) = (left - 1).checked_div(self.series.per_round) else { return (Time::MAX, 0) };
+            left -= rounds * self.series.per_round;
             at += every * u64::try_from(rounds).unwrap_or(u64::MAX);
         }
         while left > 0 {
@@ -173,9 +174,12 @@ impl OverTime {
     pub fn cursor(&self) -> Cursor {
         match self {
             // One step at zero is in order.
-            OverTime::Always(value) => {
-                Series { steps: [Step { from: Duration::ZERO, value: *value }].into(), every: None }.cursor()
+            OverTime::Always(value) => Series {
+                steps: [Step { from: Duration::ZERO, value: *value }].into(),
+                every: None,
+                per_round: 0,
             }
+            .cursor(),
             OverTime::Series(series) => series.cursor(),
         }
     }

@@ -112,7 +112,7 @@ impl Size {
 }
 
 /// The values of a tree, with its lists and tables.
-fn values(node: &Node) -> u64 {
+pub(crate) fn values(node: &Node) -> u64 {
     weight(node, &Counts::new())
 }
 

@@ -4,6 +4,7 @@ use trunkline_core::schema::Kind;
 use trunkline_core::{Port, Seed, Stream, Time};
 use trunkline_network::{Change, Fixed, Medium, Outcome, queue};
 
+use crate::bounds::Bounds;
 use crate::build::place;
 use crate::files::{Files, Shelf};
 use crate::model::{Direction, Experiment, Scenario};
@@ -29,14 +30,13 @@ impl Experiment {
         let (schema, shelf) = (Schema::default(), Shelf::new(files));
         let unreadable = |_| "the experiment's text cannot be read".to_owned();
         let mut root = tree::parse(&self.text).map_err(unreadable)?;
-        link_profile::fill_in_files(&mut root, &shelf);
+        let invalid = |remark: crate::problem::Remark| remark.message;
+        link_profile::fill_in_files(&mut root, &shelf, &Bounds::NONE).map_err(invalid)?;
         let table = root.table().cloned().unwrap_or_default();
         let swept = sweep::read(&schema, &self.text, &table, &mut Vec::new());
-        for (swept, chosen) in swept.iter().zip(&self.points[point].choice) {
-            for (key, value) in sweep::values(&swept.axis.key, &swept.nodes[*chosen]) {
-                sweep::apply(&schema, &mut root, key, value);
-            }
-        }
+        let point = swept.iter().zip(&self.points[point].choice);
+        let point = point.flat_map(|(swept, chosen)| sweep::values(&swept.axis.key, &swept.nodes[*chosen]));
+        sweep::apply_point(&schema, &mut root, &shelf, &Bounds::NONE, point);
         for (key, text) in keys {
             let table = root.table().cloned().unwrap_or_default();
             let known = sweep::sweepable(&schema, &table, &[key]);

@@ -127,7 +127,7 @@ fn parse_tree(
     part: &Part<'_>,
 ) -> Result<Experiment, Vec<Remark>> {
     let mut root = root.clone();
-    link_profile::fill_in_files(&mut root, shelf);
+    link_profile::fill_in_files(&mut root, shelf, part.bounds).map_err(|remark| vec![remark])?;
     let root = &root;
     let table = root.table().cloned().unwrap_or_default();
     let mut remarks = Vec::new();
@@ -241,11 +241,9 @@ impl Product<'_> {
     /// The tree with the values of a point in place.
     fn tree(&self, choice: &[usize]) -> Node {
         let mut tree = self.root.clone();
-        for (swept, chosen) in self.swept.iter().zip(choice) {
-            for (key, value) in sweep::values(&swept.axis.key, &swept.nodes[*chosen]) {
-                sweep::apply(self.schema, &mut tree, key, value);
-            }
-        }
+        let point = self.swept.iter().zip(choice);
+        let point = point.flat_map(|(swept, chosen)| sweep::values(&swept.axis.key, &swept.nodes[*chosen]));
+        sweep::apply_point(self.schema, &mut tree, self.shelf, self.bounds, point);
         tree
     }
 

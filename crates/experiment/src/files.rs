@@ -77,11 +77,16 @@ pub(crate) type Trace = Arc<[u64]>;
 /// Steps of a series.
 pub(crate) type Steps = Arc<[Step]>;
 
+/// Values of a profile at most: several times those of all keys of a link.
+const MOST_VALUES: u64 = 1000;
+
 /// A profile of hosts or of links.
 pub(crate) struct Profile {
     pub(crate) text: Arc<str>,
     /// What stands in it, or why it is not TOML.
     pub(crate) table: Result<Table, Vec<Remark>>,
+    /// Its values, lists and tables.
+    pub(crate) values: u64,
 }
 
 /// What was read so far. Errors continue the sentence "`name` ...".
@@ -91,8 +96,8 @@ pub(crate) struct Shelf<'f> {
     speech: RefCell<BTreeMap<String, Result<Speech, String>>>,
     /// By path, and whether it was read as durations.
     traces: RefCell<BTreeMap<(String, bool), Result<Trace, String>>>,
-    /// By path, and whether they were read as rates.
-    steps: RefCell<BTreeMap<(String, bool), Result<Steps, String>>>,
+    /// By path, and the kind of their values.
+    steps: RefCell<BTreeMap<(String, String), Result<Steps, String>>>,
     delivery_traces: RefCell<BTreeMap<String, Result<Arc<DeliveryTrace>, String>>>,
     profiles: RefCell<BTreeMap<String, Result<Arc<Profile>, String>>>,
 }
@@ -146,7 +151,8 @@ impl<'f> Shelf<'f> {
 
     /// The steps of a series: rates, or durations.
     pub(crate) fn steps(&self, path: &str, kind: &Kind) -> Result<Steps, String> {
-        let key = (path.to_owned(), matches!(kind, Kind::Rate { .. }));
+        // Two readers may allow different values.
+        let key = (path.to_owned(), format!("{kind:?}"));
         let read = || quantity::steps_of_lines(&text_of(self.bytes(path)?)?, kind).map(Arc::from);
         self.steps.borrow_mut().entry(key).or_insert_with(read).clone()
     }
@@ -164,8 +170,13 @@ impl<'f> Shelf<'f> {
     pub(crate) fn profile(&self, path: &str) -> Result<Arc<Profile>, String> {
         let read = || {
             let text = text_of(self.bytes(path)?)?;
-            let table = tree::parse(&text).map(|root| root.table().cloned().unwrap_or_default());
-            Ok(Arc::new(Profile { text: text.into(), table }))
+            let root = tree::parse(&text);
+            let values = root.as_ref().map_or(0, crate::bounds::values);
+            if values > MOST_VALUES {
+                return Err(format!("has {values} values; a profile has at most {MOST_VALUES}"));
+            }
+            let table = root.map(|root| root.table().cloned().unwrap_or_default());
+            Ok(Arc::new(Profile { text: text.into(), table, values }))
         };
         self.profiles.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
     }

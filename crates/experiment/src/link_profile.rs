@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use trunkline_core::schema::Choice;
 
+use crate::bounds::{self, Bounds};
 use crate::files::Shelf;
+use crate::problem::Remark;
 use crate::schema::PROFILE_DOC;
 use crate::tree::{self, Entry, Item, Node, Table};
 
@@ -52,7 +54,7 @@ pub(crate) const NAMES: &[Choice] = &{
 };
 
 /// The tables of a profile, or of a link, for one direction each.
-const DIRECTIONS: [&str; 2] = ["forward", "backward"];
+pub(crate) const DIRECTIONS: [&str; 2] = ["forward", "backward"];
 
 /// The path of the file that a link has as its profile.
 pub(crate) fn file(link: &Table) -> Option<(&Node, &str)> {
@@ -77,16 +79,37 @@ pub(crate) fn filled_in(link: &Table) -> Cow<'_, Table> {
 }
 
 /// Fills in every link of a file whose profile is a file that can be read. Reading the link reports errors of the file.
-pub(crate) fn fill_in_files(root: &mut Node, shelf: &Shelf<'_>) {
-    let Item::Table(root) = &mut root.item else { return };
-    let Some(links) = root.0.iter_mut().find(|entry| &*entry.key == "link") else { return };
-    let Item::Table(links) = &mut links.node.item else { return };
-    for link in &mut links.0 {
-        let Item::Table(link) = &mut link.node.item else { continue };
+pub(crate) fn fill_in_files(root: &mut Node, shelf: &Shelf<'_>, bounds: &Bounds) -> Result<(), Remark> {
+    let mut left = bounds.alike.max(bounds::values(root));
+    let Some(links) = root.table_mut().and_then(|root| root.0.iter_mut().find(|entry| &*entry.key == "link"))
+    else {
+        return Ok(());
+    };
+    for link in links.node.table_mut().into_iter().flat_map(|links| &mut links.0) {
+        let Some(link) = link.node.table_mut() else { continue };
         let Some((named, path)) = file(link) else { continue };
         let profile = shelf.profile(path);
-        if let Some(profile) = profile.as_ref().ok().and_then(|profile| profile.table.as_ref().ok()) {
-            *link = with(link, named, profile);
+        let Some(profile) = profile.as_ref().ok().filter(|profile| profile.table.is_ok()) else { continue };
+        left = left.checked_sub(profile.values).ok_or_else(|| {
+            let message =
+                "the experiment is too large to be read here with the profiles of its links; use fewer";
+            Remark::new(named.span.clone(), message.to_owned())
+        })?;
+        if let Ok(table) = &profile.table {
+            *link = with(link, named, table);
+        }
+    }
+    Ok(())
+}
+
+/// Takes a key out of both directions of a link where its profile, a file, has put it: a value for the whole link
+/// overrides those of the file.
+pub(crate) fn forget_in_directions(link: &mut Table, key: &str) {
+    let Some((named, _)) = file(link) else { return };
+    let place = named.span.clone();
+    for direction in link.0.iter_mut().filter(|entry| DIRECTIONS.contains(&&*entry.key)) {
+        if let Some(direction) = direction.node.table_mut() {
+            direction.0.retain(|entry| &*entry.key != key || entry.key_span != place);
         }
     }
 }

@@ -6,10 +6,12 @@ use core::ops::RangeInclusive;
 use trunkline_core::Distribution;
 use trunkline_core::schema::{Kind, Limit, Value};
 
+use crate::bounds::Bounds;
+use crate::files::Shelf;
 use crate::model::Experiment;
 use crate::schema::Schema;
 use crate::tree::Item;
-use crate::{quantity, sweep, tree};
+use crate::{link_profile, quantity, sweep, tree};
 
 /// Grains in a whole: of a share, of a plain number.
 const SHARE_GRAINS: f64 = 1e9;
@@ -40,7 +42,10 @@ impl Experiment {
     /// In a sentence, if there is no such key, if it is one for all points, if it takes words, or if keys that are to have
     /// the same value are of two kinds.
     pub fn searchable(&self, key: &str) -> Result<Searchable, String> {
-        let root = tree::parse(&self.text).map_err(|_| "the experiment's text cannot be read".to_owned())?;
+        let mut root =
+            tree::parse(&self.text).map_err(|_| "the experiment's text cannot be read".to_owned())?;
+        link_profile::fill_in_files(&mut root, &Shelf::new(&self.files), &Bounds::NONE)
+            .map_err(|remark| remark.message)?;
         let table = root.table().cloned().unwrap_or_default();
         let swept = self.axes.iter().map(|axis| axis.key.as_str()).chain([key]).flat_map(sweep::together);
         let known = sweep::sweepable(&Schema::default(), &table, &swept.collect::<Vec<_>>());

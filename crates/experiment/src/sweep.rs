@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use trunkline_core::schema::{Default as Preset, Kind};
 
+use crate::bounds::Bounds;
+use crate::files::Shelf;
 use crate::link_profile;
 use crate::model::Axis;
 use crate::problem::{Remark, suggestion};
@@ -332,6 +334,28 @@ fn chosen(key: &Key, one_of: &OneOf, node: Option<&Node>) -> Option<usize> {
     }
 }
 
+/// Puts the values of a point in place, those of profiles first: other values override what these say.
+pub(crate) fn apply_point<'v>(
+    schema: &Schema,
+    root: &mut Node,
+    shelf: &Shelf<'_>,
+    bounds: &Bounds,
+    point: impl Iterator<Item = (&'v str, &'v Node)>,
+) {
+    let is_profile = |(key, _): &(&str, &Node)| key.starts_with("link.") && key.ends_with(".profile");
+    let (profiles, others): (Vec<_>, Vec<_>) = point.partition(is_profile);
+    for (key, value) in &profiles {
+        apply(schema, root, key, value);
+    }
+    if !profiles.is_empty() {
+        // Reading the link reports errors of the file.
+        let _ = link_profile::fill_in_files(root, shelf, bounds);
+    }
+    for (key, value) in others {
+        apply(schema, root, key, value);
+    }
+}
+
 /// Puts a value in place of what stands under a swept key.
 pub(crate) fn apply(schema: &Schema, root: &mut Node, path: &str, value: &Node) {
     let Item::Table(root) = &mut root.item else { return };
@@ -362,6 +386,8 @@ pub(crate) fn apply(schema: &Schema, root: &mut Node, path: &str, value: &Node) 
             let Some(key) = schema.link.iter().chain(of_medium).find(|k| k.name == *key) else { return };
             if key.name == link_profile::PROFILE {
                 link_profile::forget_file(link);
+            } else if rest.is_empty() {
+                link_profile::forget_in_directions(link, key.name);
             }
             let inherited = link_profile::filled_in(link).node(key.name).cloned();
             put(link, key, rest, value, inherited);

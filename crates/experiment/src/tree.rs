@@ -139,6 +139,13 @@ impl Table {
 }
 
 impl Node {
+    pub(crate) fn table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.item {
+            Item::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     pub(crate) fn table(&self) -> Option<&Table> {
         match &self.item {
             Item::Table(table) => Some(table),

@@ -83,6 +83,9 @@ struct Profiles;
 
 impl Files for Profiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        if path == "huge.toml" {
+            return Ok((0..2000).map(|n| format!("k{n} = 1\n")).collect::<String>().into());
+        }
         let text = match path {
             "home.toml" => {
                 "# Measured on Sunday.\ndoc = \"DSL\"\nrate = \"50 Mbit/s\"\ndelay = \"9 ms\"\nqueue = \"fq-codel\"\n\
@@ -159,6 +162,43 @@ fn files_of_profiles_and_their_keys_are_swept() {
         with_files("profile = \"radio.toml\"", sweep).unwrap_or_else(|problems| panic!("{problems}"));
     let loss = |point: usize| experiment.points[point].scenario.links[0].directions[0].impairments.loss;
     assert_ne!(loss(0), loss(1));
+}
+
+/// Whatever the order of the axes, profiles come first; a swept key of the link overrides what its profile says of either
+/// direction.
+#[test]
+fn what_is_swept_overrides_the_profiles_file() {
+    let rate = "\"link.l.rate\" = [\"20 Mbit/s\", \"30 Mbit/s\"]\n";
+    let profiles = "\"link.l.profile\" = [\"home.toml\"]\n";
+    for sweep in [rate.to_owned(), format!("{rate}{profiles}"), format!("{profiles}{rate}")] {
+        let experiment = with_files("profile = \"home.toml\"", &format!("[sweep]\n{sweep}"))
+            .unwrap_or_else(|problems| panic!("{problems}"));
+        let last = experiment.points.len() - 1;
+        assert_eq!([mbits(&experiment, 0), mbits(&experiment, last)], [[20, 20], [30, 30]], "{sweep}");
+    }
+    let sweep =
+        "[sweep]\n\"link.l.loss.probability\" = [\"1 %\", \"2 %\"]\n\"link.l.profile\" = [\"radio.toml\"]\n";
+    let experiment =
+        with_files("profile = \"radio.toml\"", sweep).unwrap_or_else(|problems| panic!("{problems}"));
+    let loss = |point: usize| experiment.points[point].scenario.links[0].directions[0].impairments.loss;
+    assert_ne!(loss(0), loss(1));
+}
+
+#[test]
+fn keys_of_the_medium_of_a_file_are_searched() {
+    let experiment =
+        with_files("profile = \"radio.toml\"", "").unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(experiment.searchable("link.l.occupied").is_ok());
+    let experiment =
+        with_files("profile = \"home.toml\"", "").unwrap_or_else(|problems| panic!("{problems}"));
+    let rate = experiment.searchable("link.l.rate").unwrap();
+    assert!(rate.now().is_some(), "the file's");
+}
+
+#[test]
+fn a_profile_has_a_bounded_size() {
+    let problems = with_files("profile = \"huge.toml\"", "").unwrap_err().to_string();
+    assert!(problems.contains("a profile has at most 1000"), "{problems}");
 }
 
 #[test]

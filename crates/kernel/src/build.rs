@@ -143,7 +143,7 @@ fn build_from(
     stop: &AtomicBool,
 ) -> Result<PathBuf, BuildError> {
     fs::create_dir_all(folder).map_err(at(folder))?;
-    let (place, _lock) = place(folder).map_err(at(folder))?;
+    let (_lock, place) = place(folder).map_err(at(folder))?;
     let steps = Steps { folder: place.path(), progress, stop };
     steps.run(Command::new("tar").args(["--strip-components=1", "-xf"]).arg(source))?;
     let random = place.path().join(RANDOM);
@@ -173,7 +173,7 @@ fn build_from(
 }
 
 /// A folder to build in, locked until the file is dropped. Those of builds that were killed, which nobody locks, are removed.
-fn place(folder: &Path) -> io::Result<(TempDir, File)> {
+fn place(folder: &Path) -> io::Result<(File, TempDir)> {
     // Nobody removes a folder between its creation and its lock.
     let all = File::open(folder)?;
     all.lock()?;
@@ -181,13 +181,14 @@ fn place(folder: &Path) -> io::Result<(TempDir, File)> {
         if entry.file_name().to_string_lossy().starts_with(BUILDS)
             && File::open(entry.path()).is_ok_and(|left| left.try_lock().is_ok())
         {
-            fs::remove_dir_all(entry.path())?;
+            // One that another user left stays.
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
     let place = tempfile::Builder::new().prefix(BUILDS).tempdir_in(folder)?;
     let lock = File::open(place.path())?;
     lock.lock()?;
-    Ok((place, lock))
+    Ok((lock, place))
 }
 
 /// Runs the steps of a build.
@@ -298,9 +299,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let killed = folder.path().join(".build-killed/of it");
         fs::create_dir_all(&killed).expect("a folder");
-        let (first, lock) = place(folder.path()).expect("a place");
+        let (lock, first) = place(folder.path()).expect("a place");
         assert!(!killed.exists(), "nobody locks it");
-        let (second, _lock) = place(folder.path()).expect("another place");
+        let (_lock, second) = place(folder.path()).expect("another place");
         assert!(first.path().exists() && second.path().exists(), "both builds go on");
         drop(lock);
         let _third = place(folder.path()).expect("a third");

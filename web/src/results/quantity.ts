@@ -1,5 +1,5 @@
 /**
- * Numbers as a person reads them: one unit per column or axis, as many digits as mean something.
+ * Numbers as a person reads them: one unit per column or axis where it suits all of it, as many digits as mean something.
  *
  * Figures arrive in base units: `s`, `bit/s`, `1` (a share or a plain number), `B`, `count`. These are the rules of the
  * report, so that a figure reads the same on the page, in the terminal and in the HTML file.
@@ -43,6 +43,13 @@ export function unitFor(quantity: Quantity, largest: number): Unit {
     default:
       return { name: '', factor: 1 };
   }
+}
+
+/** The unit of a whole column; none if a value would be too small to be read in it: then each has its own. */
+export function commonUnit(quantity: Quantity, values: readonly number[]): Unit | undefined {
+  const sizes = values.map(Math.abs).filter((size) => size > 0);
+  const unit = unitFor(quantity, Math.max(0, ...sizes));
+  return sizes.every((size) => size * unit.factor >= 0.01) ? unit : undefined;
 }
 
 /** A value with its own best unit: `51.5 ms`. */

@@ -5,16 +5,16 @@ use std::net::IpAddr;
 
 use trunkline_control::RefusalKind;
 use trunkline_control::facts::Facts;
-use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_experiment::{Answer, Flow, Scenario};
+use trunkline_core::{Duration, Rate};
+use trunkline_experiment::{Answer, Scenario};
 use trunkline_flows::{Carrier, FlowSpec};
 use trunkline_io::tcp::StreamProtocol;
-use trunkline_traffic::KINDS;
 
 use crate::controller::agent::{Agent, resolved};
 use crate::controller::agents::Host;
 use crate::controller::error::FleetError;
 use crate::controller::hosts::pairs;
+use crate::demand::paced;
 
 /// Finds what the agents of these hosts would refuse.
 pub(crate) fn check(scenario: &Scenario, hosts: &[Host], agents: &[Agent]) -> Result<(), FleetError> {
@@ -53,16 +53,6 @@ pub(crate) fn sent_back(scenario: &Scenario, flows: &[usize]) -> Option<Rate> {
     let flows = flows.iter().map(|flow| &scenario.flows[*flow]);
     let answered = flows.filter(|flow| flow.reflect || flow.answer() != Answer::None);
     answered.map(paced).try_fold(Rate::default(), |sum, more| Some(plus(sum, more?)))
-}
-
-/// What the sources of a flow send together; `None` if they have no pace of their own.
-fn paced(flow: &Flow) -> Option<Rate> {
-    let (kind, values) = (&KINDS[flow.source.kind], &flow.source.values);
-    let interval = (kind.interval)(values).filter(|interval| !interval.is_zero())?;
-    let message = trunkline_live::on_network(flow, Bytes((kind.max_message)(values)));
-    let one = Rate::of(message, interval).bits_per_second();
-    let channels = u64::from(flow.meta.members) * u64::from(flow.meta.channels);
-    Some(Rate::from_bits_per_second(one.saturating_mul(channels)))
 }
 
 fn plus(a: Rate, b: Rate) -> Rate {

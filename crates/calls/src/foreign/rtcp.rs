@@ -97,7 +97,9 @@ impl<C> Reported<C> {
         sources: Vec<IpAddr>,
     ) -> Result<Reported<C>, ForeignError> {
         let config = config(media, stream)?;
-        let control = RtpSession::new(config).ok().and_then(|session| {
+        // An odd port has none for reports: the one above may be that of other data.
+        let has_reports = media.port.is_multiple_of(2);
+        let control = RtpSession::new(config).ok().filter(|_| has_reports).and_then(|session| {
             let (listens, speaks) = open().ok()?;
             listens.set_nonblocking(true).ok()?;
             speaks.as_ref().map_or(Ok(()), |speaks| speaks.set_nonblocking(true)).ok()?;

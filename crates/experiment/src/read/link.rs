@@ -67,7 +67,7 @@ impl Reader<'_> {
         let between = self.between(table, &entry.node.span, &place, hosts, &kind.stations);
         let values = self.plain_values(table, &entry.node.span, &format!("in {place}"), shared);
         let directions = if is_pair {
-            ["forward", "backward"]
+            link_profile::DIRECTIONS
                 .map(|name| {
                     self.direction(
                         table,
@@ -141,7 +141,7 @@ impl Reader<'_> {
         }
         self.check_given(profile, shared);
         self.check_given(profile, keys);
-        for name in ["forward", "backward"].into_iter().filter(|_| is_pair) {
+        for name in link_profile::DIRECTIONS.into_iter().filter(|_| is_pair) {
             let Some(node) = profile.node(name) else { continue };
             let Some(direction) = node.table() else {
                 self.remark(&node.span, format!("`{name}` must be a table, not {}", node.describe()));
@@ -348,6 +348,14 @@ impl Reader<'_> {
                 impairment::JITTER_MEMORY
             );
             self.remark(table.node(impairment::JITTER_MEMORY).map_or(at, |node| &node.span), message);
+        }
+        if let (Some(Value::Rate(rate)), Some(Value::Rate(peak))) =
+            (value(&values, "shape-rate"), value(&values, "shape-peak-rate"))
+            && peak <= rate
+        {
+            let message =
+                format!("`shape-peak-rate` is {peak}; it must be higher than `shape-rate`, which is {rate}");
+            self.remark(table.node("shape-peak-rate").map_or(at, |node| &node.span), message);
         }
         let loss = loss.map_or(Loss::None, |chosen| {
             impairment::LOSS_KINDS.get(chosen.index).map_or(Loss::None, |kind| (kind.build)(&chosen.values))

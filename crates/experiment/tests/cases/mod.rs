@@ -364,6 +364,14 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     ),
     (
         r#"delay = "20 ms""#,
+        r#"shape-rate = "1 Mbit/s"
+shape-peak-rate = "500 kbit/s""#,
+        &[
+            r#"x.toml:13:19: `shape-peak-rate` is 500 kbit/s; it must be higher than `shape-rate`, which is 1000 kbit/s"#,
+        ],
+    ),
+    (
+        r#"delay = "20 ms""#,
         r#"loss = true"#,
         &[r#"x.toml:12:8: `loss` must be a share, a word or a table, not `true`"#],
     ),

@@ -28,6 +28,11 @@ pub(super) const BERNOULLI: LossKind = LossKind {
     build: |values| Loss::Bernoulli(values.ratio("probability")),
 };
 
+const LOSS_GOOD: Parameter =
+    share("loss-good", Preset::Text("0 %"), "The share of packets lost in the good state.");
+const LOSS_BAD: Parameter =
+    share("loss-bad", Preset::Text("100 %"), "The share of packets lost in the bad state.");
+
 pub(super) const GILBERT_ELLIOTT: LossKind = LossKind {
     name: "gilbert-elliott",
     doc: "Bursty loss: a Markov chain with a good and a bad state, with one step per packet (Gilbert 1960, \
@@ -45,8 +50,8 @@ pub(super) const GILBERT_ELLIOTT: LossKind = LossKind {
             Preset::Required,
             "The probability of going from the bad to the good state at a packet.",
         ),
-        share("loss-good", Preset::Text("0 %"), "The share of packets lost in the good state."),
-        share("loss-bad", Preset::Text("100 %"), "The share of packets lost in the bad state."),
+        LOSS_GOOD,
+        LOSS_BAD,
     ],
     build: |values| Loss::GilbertElliott {
         to_bad: values.ratio("to-bad"),
@@ -70,8 +75,8 @@ pub(super) const BURSTS: LossKind = LossKind {
     parameters: &[
         lasting("good", "The mean duration of the good state."),
         lasting("bad", "The mean duration of the bad state."),
-        share("loss-good", Preset::Text("0 %"), "The share of packets lost in the good state."),
-        share("loss-bad", Preset::Text("100 %"), "The share of packets lost in the bad state."),
+        LOSS_GOOD,
+        LOSS_BAD,
     ],
     build: |values| Loss::Bursts {
         good: values.duration("good"),
@@ -105,8 +110,8 @@ impl LossModel {
         self.loss = loss;
     }
 
-    /// Whether the packet at `now`, which comes after the ones before, is lost. Always makes the same number of draws, so that two strengths of one model
-    /// stay comparable packet by packet.
+    /// Returns true if the packet at `now`, which comes after the ones before, is lost. Always makes the same number of
+    /// draws, so that two strengths of one model stay comparable packet by packet.
     pub fn loses(&mut self, now: Time) -> bool {
         match self.loss {
             Loss::None => false,
