@@ -12,7 +12,7 @@ pub struct Bounds {
     pub text: usize,
     /// Steps of reading a point: its values, and the comparisons of its names with each other.
     pub steps: u64,
-    /// Values that hosts that are alike, with their links and flows, may become.
+    /// Values that hosts that are alike, with their links and flows, may become, and that profiles of links may bring.
     pub alike: u64,
 }
 
@@ -39,7 +39,7 @@ impl Bounds {
             return Ok(());
         }
         let Size { values, names } = root.table().map_or(Size::default(), |table| Size::of(schema, table));
-        if values > self.alike.max(self::values(root)) {
+        if values > self.alike.max(root.values()) {
             let message = format!(
                 "the experiment is too large to be read here: its hosts with `count` expand to {values} \
                 values, but the limit is {}; use fewer",
@@ -82,10 +82,10 @@ impl Size {
                     table.0.iter().for_each(|entry| size.add(schema, &section.key, entry, &counts));
                 }
                 Some(table) if &*section.key == "sweep" => {
-                    size.values = size.values.saturating_add(values(&section.node));
+                    size.values = size.values.saturating_add(section.node.values());
                     size.names = size.names.saturating_add(table.0.iter().map(keys).sum());
                 }
-                _ => size.values = size.values.saturating_add(values(&section.node)),
+                _ => size.values = size.values.saturating_add(section.node.values()),
             }
         }
         size
@@ -109,11 +109,6 @@ impl Size {
         self.values = self.values.saturating_add(times.saturating_mul(weight(&entry.node, spread)));
         self.names = self.names.saturating_add(times.saturating_mul(1 + listed(&entry.node, spread) / 2));
     }
-}
-
-/// The values of a tree, with its lists and tables.
-pub(crate) fn values(node: &Node) -> u64 {
-    weight(node, &Counts::new())
 }
 
 /// The values of a tree in whose lists and stations each of these names stands for several.

@@ -4,7 +4,6 @@ use trunkline_core::schema::Kind;
 use trunkline_core::{Port, Seed, Stream, Time};
 use trunkline_network::{Change, Fixed, Medium, Outcome, queue};
 
-use crate::bounds::Bounds;
 use crate::build::place;
 use crate::files::{Files, Shelf};
 use crate::model::{Direction, Experiment, Scenario};
@@ -31,12 +30,12 @@ impl Experiment {
         let unreadable = |_| "the experiment's text cannot be read".to_owned();
         let mut root = tree::parse(&self.text).map_err(unreadable)?;
         let invalid = |remark: crate::problem::Remark| remark.message;
-        link_profile::fill_in_files(&mut root, &shelf, &Bounds::NONE).map_err(invalid)?;
+        link_profile::fill_in_files(&mut root, &shelf, u64::MAX).map_err(invalid)?;
         let table = root.table().cloned().unwrap_or_default();
         let swept = sweep::read(&schema, &self.text, &table, &mut Vec::new());
         let point = swept.iter().zip(&self.points[point].choice);
         let point = point.flat_map(|(swept, chosen)| sweep::values(&swept.axis.key, &swept.nodes[*chosen]));
-        sweep::apply_point(&schema, &mut root, &shelf, &Bounds::NONE, point);
+        sweep::apply_point(&schema, &mut root, &shelf, u64::MAX, point);
         for (key, text) in keys {
             let table = root.table().cloned().unwrap_or_default();
             let known = sweep::sweepable(&schema, &table, &[key]);

@@ -127,7 +127,7 @@ fn parse_tree(
     part: &Part<'_>,
 ) -> Result<Experiment, Vec<Remark>> {
     let mut root = root.clone();
-    link_profile::fill_in_files(&mut root, shelf, part.bounds).map_err(|remark| vec![remark])?;
+    link_profile::fill_in_files(&mut root, shelf, part.bounds.alike).map_err(|remark| vec![remark])?;
     let root = &root;
     let table = root.table().cloned().unwrap_or_default();
     let mut remarks = Vec::new();
@@ -243,7 +243,7 @@ impl Product<'_> {
         let mut tree = self.root.clone();
         let point = self.swept.iter().zip(choice);
         let point = point.flat_map(|(swept, chosen)| sweep::values(&swept.axis.key, &swept.nodes[*chosen]));
-        sweep::apply_point(self.schema, &mut tree, self.shelf, self.bounds, point);
+        sweep::apply_point(self.schema, &mut tree, self.shelf, self.bounds.alike, point);
         tree
     }
 

@@ -171,7 +171,7 @@ impl<'f> Shelf<'f> {
         let read = || {
             let text = text_of(self.bytes(path)?)?;
             let root = tree::parse(&text);
-            let values = root.as_ref().map_or(0, crate::bounds::values);
+            let values = root.as_ref().map_or(0, tree::Node::values);
             if values > MOST_VALUES {
                 return Err(format!("has {values} values; a profile has at most {MOST_VALUES}"));
             }

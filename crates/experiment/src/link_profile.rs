@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use trunkline_core::schema::Choice;
 
-use crate::bounds::{self, Bounds};
 use crate::files::Shelf;
 use crate::problem::Remark;
 use crate::schema::PROFILE_DOC;
@@ -78,9 +77,10 @@ pub(crate) fn filled_in(link: &Table) -> Cow<'_, Table> {
     Cow::Owned(with(link, named, &profile))
 }
 
-/// Fills in every link of a file whose profile is a file that can be read. Reading the link reports errors of the file.
-pub(crate) fn fill_in_files(root: &mut Node, shelf: &Shelf<'_>, bounds: &Bounds) -> Result<(), Remark> {
-    let mut left = bounds.alike.max(bounds::values(root));
+/// Fills in every link of a file whose profile is a file that can be read, with at most so many values, or as many as the file
+/// has. Reading the link reports errors of the profile.
+pub(crate) fn fill_in_files(root: &mut Node, shelf: &Shelf<'_>, most: u64) -> Result<(), Remark> {
+    let mut left = most.max(root.values());
     let Some(links) = root.table_mut().and_then(|root| root.0.iter_mut().find(|entry| &*entry.key == "link"))
     else {
         return Ok(());

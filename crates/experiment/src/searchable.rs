@@ -6,7 +6,6 @@ use core::ops::RangeInclusive;
 use trunkline_core::Distribution;
 use trunkline_core::schema::{Kind, Limit, Value};
 
-use crate::bounds::Bounds;
 use crate::files::Shelf;
 use crate::model::Experiment;
 use crate::schema::Schema;
@@ -44,7 +43,7 @@ impl Experiment {
     pub fn searchable(&self, key: &str) -> Result<Searchable, String> {
         let mut root =
             tree::parse(&self.text).map_err(|_| "the experiment's text cannot be read".to_owned())?;
-        link_profile::fill_in_files(&mut root, &Shelf::new(&self.files), &Bounds::NONE)
+        link_profile::fill_in_files(&mut root, &Shelf::new(&self.files), u64::MAX)
             .map_err(|remark| remark.message)?;
         let table = root.table().cloned().unwrap_or_default();
         let swept = self.axes.iter().map(|axis| axis.key.as_str()).chain([key]).flat_map(sweep::together);

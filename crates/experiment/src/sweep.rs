@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use trunkline_core::schema::{Default as Preset, Kind};
 
-use crate::bounds::Bounds;
 use crate::files::Shelf;
 use crate::link_profile;
 use crate::model::Axis;
@@ -334,12 +333,13 @@ fn chosen(key: &Key, one_of: &OneOf, node: Option<&Node>) -> Option<usize> {
     }
 }
 
-/// Puts the values of a point in place, those of profiles first: other values override what these say.
+/// Puts the values of a point in place, those of profiles first: other values override what these say. Profiles that are files
+/// bring at most so many values.
 pub(crate) fn apply_point<'v>(
     schema: &Schema,
     root: &mut Node,
     shelf: &Shelf<'_>,
-    bounds: &Bounds,
+    most: u64,
     point: impl Iterator<Item = (&'v str, &'v Node)>,
 ) {
     let is_profile = |(key, _): &(&str, &Node)| key.starts_with("link.") && key.ends_with(".profile");
@@ -349,7 +349,7 @@ pub(crate) fn apply_point<'v>(
     }
     if !profiles.is_empty() {
         // Reading the link reports errors of the file.
-        let _ = link_profile::fill_in_files(root, shelf, bounds);
+        let _ = link_profile::fill_in_files(root, shelf, most);
     }
     for (key, value) in others {
         apply(schema, root, key, value);

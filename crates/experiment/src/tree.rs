@@ -139,6 +139,16 @@ impl Table {
 }
 
 impl Node {
+    /// The values in it, with its lists and tables.
+    pub(crate) fn values(&self) -> u64 {
+        let below: u64 = match &self.item {
+            Item::Array(nodes) => nodes.iter().map(Node::values).sum(),
+            Item::Table(table) => table.0.iter().map(|entry| entry.node.values()).sum(),
+            _ => 0,
+        };
+        below + 1
+    }
+
     pub(crate) fn table_mut(&mut self) -> Option<&mut Table> {
         match &mut self.item {
             Item::Table(table) => Some(table),
