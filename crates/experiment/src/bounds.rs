@@ -139,7 +139,7 @@ fn listed(node: &Node, counts: &Counts) -> u64 {
     }
 }
 
-/// How many hosts an item of a list stands for: a name, or a table with a `host`.
+/// Number of hosts that an item of a list stands for: a name, or a table with a `host`.
 fn count(node: &Node, counts: &Counts) -> u64 {
     let host = node.table().and_then(|table| table.node("host")).unwrap_or(node);
     host.text().and_then(|name| counts.get(name)).map_or(1, |count| (*count).into())

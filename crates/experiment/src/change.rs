@@ -50,7 +50,7 @@ impl Experiment {
     }
 }
 
-/// What was written without quotes: a number or a truth value where one belongs, a table, or a text.
+/// A value written without quotes: a number or a truth value where one belongs, a table, or a text.
 fn written(text: &str, kind: Option<Kind>) -> Node {
     let bare = matches!(kind, Some(Kind::Integer { .. } | Kind::Number { .. } | Kind::Flag))
         || text.starts_with('{');
@@ -59,14 +59,14 @@ fn written(text: &str, kind: Option<Kind>) -> Node {
     bare.then(read).flatten().unwrap_or(Node { span: 0..0, item })
 }
 
-/// What makes a link into another, between the same hosts; can be sent to the thread that drives its medium.
+/// The changes that turn a link into another between the same hosts. The thread that drives its medium can receive them.
 #[derive(Debug)]
 pub struct LinkChange {
     ports: Vec<(Port, Direction, Option<Stream>)>,
 }
 
 impl Scenario {
-    /// What makes the link with this index into that of `to`, another reading of the same file.
+    /// Changes that turn the link with this index into that of `to`, another reading of the same file.
     ///
     /// # Errors
     /// In a sentence, if that is not possible while it runs.
@@ -96,7 +96,7 @@ impl Scenario {
 }
 
 impl LinkChange {
-    /// Whether nothing changes.
+    /// True if nothing changes.
     pub fn is_empty(&self) -> bool {
         self.ports.is_empty()
     }

@@ -11,7 +11,7 @@ use trunkline_core::delivery_trace::{DeliveryTrace, DeliveryTraceError};
 use trunkline_core::schema::Kind;
 use trunkline_core::series::Step;
 
-/// Reads what an experiment file names. Implemented by whoever may touch a file system.
+/// Reads the files that an experiment file names. A crate that may touch the file system implements it.
 pub trait Files {
     /// The bytes of the file at `path`, which is relative to the experiment file.
     ///
@@ -39,7 +39,7 @@ impl Files for () {
     }
 }
 
-/// What an experiment file names: the bytes that were read, by the path that is written in it.
+/// The files that an experiment file names: the bytes that were read, by the path that is written in it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct NamedFiles(Arc<BTreeMap<String, Vec<u8>>>);
 
@@ -83,7 +83,7 @@ const MOST_VALUES: u64 = 1000;
 /// A profile of hosts or of links.
 pub(crate) struct Profile {
     pub(crate) text: Arc<str>,
-    /// What stands in it, or why it is not TOML.
+    /// Its content, or why it is not TOML.
     pub(crate) table: Result<Table, Vec<Remark>>,
     /// Its values, lists and tables.
     pub(crate) values: u64,
@@ -120,7 +120,7 @@ impl<'f> Shelf<'f> {
         self.read.into_inner().into()
     }
 
-    /// A file's bytes, which are the same whoever asks.
+    /// A file's bytes, the same for every caller.
     fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
         if let Some(bytes) = self.read.borrow().get(path) {
             return Ok(bytes.clone());

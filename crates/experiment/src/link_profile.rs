@@ -67,7 +67,7 @@ pub(crate) fn is_file(profile: &str) -> bool {
     profile.ends_with(".toml")
 }
 
-/// A link with the keys of its profile, if it names a known one, where it has none of its own.
+/// A link with the keys of its profile, if it names a known one. Its own keys override them.
 pub(crate) fn filled_in(link: &Table) -> Cow<'_, Table> {
     let Some(named) = link.node(PROFILE) else { return Cow::Borrowed(link) };
     let known = |(choice, _): &&(Choice, &str)| named.text() == Some(choice.name);
@@ -77,8 +77,8 @@ pub(crate) fn filled_in(link: &Table) -> Cow<'_, Table> {
     Cow::Owned(with(link, named, &profile))
 }
 
-/// Fills in every link of a file whose profile is a file that can be read, with at most so many values, or as many as the file
-/// has. Reading the link reports errors of the profile.
+/// Fills in every link whose profile is a file that can be read. Profiles bring at most `most` values, or as many as the
+/// experiment has. Reading the link reports errors of the profile.
 pub(crate) fn fill_in_files(root: &mut Node, shelf: &Shelf<'_>, most: u64) -> Result<(), Remark> {
     let mut left = most.max(root.values());
     let Some(links) = root.table_mut().and_then(|root| root.0.iter_mut().find(|entry| &*entry.key == "link"))

@@ -1,4 +1,4 @@
-//! What is varied: finds swept keys in the schema, and puts swept values into copies of the tree.
+//! Sweeps: finds swept keys in the schema, and puts swept values into copies of the tree.
 
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ pub(crate) struct Swept {
 pub(crate) struct Sweepable {
     pub(crate) key: String,
     pub(crate) kind: Option<Kind>,
-    /// What the file says, or what holds if it says nothing, as far as that is one value.
+    /// The value in the file or the default, where that is a single value.
     pub(crate) now: Option<String>,
 }
 
@@ -334,7 +334,7 @@ fn chosen(key: &Key, one_of: &OneOf, node: Option<&Node>) -> Option<usize> {
 }
 
 /// Puts the values of a point in place, those of profiles first: other values override what these say. Profiles that are files
-/// bring at most so many values.
+/// bring at most `most` values.
 pub(crate) fn apply_point<'v>(
     schema: &Schema,
     root: &mut Node,
@@ -396,7 +396,7 @@ pub(crate) fn apply(schema: &Schema, root: &mut Node, path: &str, value: &Node) 
     }
 }
 
-/// Puts a value into the table of one direction or one station of a link, which is made if the file has none.
+/// Puts a value into the table of one direction or one station of a link, and creates that table if it is missing.
 fn apply_to_part(
     schema: &Schema,
     root: &mut Table,

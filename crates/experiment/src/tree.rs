@@ -49,7 +49,7 @@ impl Entry {
         self.of.as_ref().map_or(&self.key, |alike| &alike.written)
     }
 
-    /// Whether it was made from the same entry as one before.
+    /// True for a copy of an entry that came before.
     pub(crate) fn is_repeated(&self) -> bool {
         self.of.as_ref().is_some_and(|alike| alike.number > 1)
     }
@@ -170,7 +170,7 @@ impl Node {
         }
     }
 
-    /// What it is, for "expected ..., found ...".
+    /// Its type in words, for "expected ..., found ...".
     pub(crate) fn describe(&self) -> String {
         match &self.item {
             Item::Text(text) => format!("the text `{text}`"),
