@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["calls", "agent", "store", "kernel"],
     &["runner"],
     &["report"],
-    &["papers", "planner", "advisor"],
+    &["papers", "planner", "advisor", "learn"],
     &["server"],
     &["trunkline"],
 ];

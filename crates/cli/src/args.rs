@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod foreign;
 pub mod kernel;
+pub mod learn;
 pub mod listen;
 pub mod manual;
 pub mod peer;
@@ -123,6 +124,10 @@ pub enum Command {
     /// transfers. Recommends transport, block size, playout depth and redundancy for rehearsal, recording and telephony, with
     /// reasons, the next best option and the commands. Ctrl-C prints the advice from the measurements so far.
     Probe(probe::Probe),
+
+    /// Measure a path and write its description as a link profile
+    #[command(hide = true)]
+    Learn(learn::Learn),
 
     /// Compare a received recording with the one that was sent
     ///

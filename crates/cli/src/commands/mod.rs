@@ -5,6 +5,7 @@ mod browser;
 mod check;
 #[cfg(target_os = "linux")]
 mod kernel;
+mod learn;
 mod listen;
 mod paper;
 mod peer;
@@ -48,6 +49,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Send(arguments) => send::send(&cli.global, arguments),
         Command::Receive(arguments) => receive::receive(&cli.global, arguments),
         Command::Reflect(arguments) => reflect::reflect(&cli.global, arguments),
+        Command::Learn(arguments) => learn::learn(&cli.global, arguments),
         Command::Listen(arguments) => listen::listen(&cli.global, arguments),
         Command::Probe(arguments) => probe::run(&cli.global, arguments),
         #[cfg(target_os = "linux")]
