@@ -8,6 +8,7 @@ mod endure;
 mod english;
 mod journal;
 mod programs;
+mod python;
 mod reruns;
 mod sbom;
 mod sizes;

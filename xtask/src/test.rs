@@ -37,6 +37,7 @@ fn steps(journal: &Journal) -> Result<(), String> {
     timed("tests", || programs::run(&tests, journal))?;
     step("examples in the documentation", build.test().arg("--doc"))?;
     crate::web::check(&program("trunkline")?)?;
+    crate::python::check()?;
     step("documentation of the code", &mut crate::documentation::command(build.test())?)?;
     quick_start(&program("trunkline")?)
 }
@@ -91,7 +92,7 @@ impl Build {
 }
 
 /// Has clippy compile the crates of this workspace, and warnings denied.
-fn with_lints(command: &mut Command) -> &mut Command {
+pub(crate) fn with_lints(command: &mut Command) -> &mut Command {
     command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
     // As `cargo clippy -- --deny warnings` passes its arguments on.
     command.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__")

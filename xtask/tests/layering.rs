@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["runner"],
     &["report"],
     &["papers", "planner", "advisor", "learn"],
-    &["server"],
+    &["server", "python"],
     &["trunkline"],
 ];
 

@@ -1,0 +1,154 @@
+//! An experiment: a text with settings, as the command line has them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use trunkline_experiment::{self as model, Files, FilesError, NamedFiles, Setting};
+use trunkline_runner::DirectoryFiles;
+use trunkline_store::Backend;
+
+use crate::errors;
+use crate::measure::Means;
+
+/// A text, the name under which problems report it, and the settings that change it.
+#[pyclass(frozen, module = "trunkline._trunkline")]
+pub(crate) struct Experiment {
+    text: String,
+    /// The file as the user named it.
+    file: String,
+    /// Files that the text names, where they travel with it (to another process); otherwise they lie beside the file.
+    named: Option<NamedFiles>,
+    settings: Mutex<Vec<Setting>>,
+}
+
+impl Experiment {
+    /// The experiment with its settings, validated.
+    pub(crate) fn read(&self) -> PyResult<model::Experiment> {
+        let settings = self.settings().clone();
+        let read = model::Experiment::parse_with(&self.text, &self.file, self, &settings);
+        read.map_err(|problems| errors::invalid(&problems))
+    }
+
+    /// The file's absolute path, which a run records.
+    pub(crate) fn path(&self) -> PathBuf {
+        let file = Path::new(&self.file);
+        std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf())
+    }
+
+    /// The file as the user named it.
+    pub(crate) fn named_file(&self) -> &str {
+        &self.file
+    }
+
+    fn settings(&self) -> std::sync::MutexGuard<'_, Vec<Setting>> {
+        self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Files for Experiment {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        match &self.named {
+            Some(named) => named.read(path),
+            None => DirectoryFiles::beside(Path::new(&self.file)).read(path),
+        }
+    }
+}
+
+#[pymethods]
+impl Experiment {
+    #[new]
+    #[pyo3(signature = (text, file, settings = Vec::new(), named = None))]
+    fn new(
+        text: String,
+        file: String,
+        settings: Vec<String>,
+        named: Option<std::collections::BTreeMap<String, Vec<u8>>>,
+    ) -> PyResult<Experiment> {
+        let settings = settings.iter().map(|text| text.parse()).collect::<Result<_, String>>();
+        let settings = Mutex::new(settings.map_err(errors::bad_input)?);
+        Ok(Experiment { text, file, named: named.map(NamedFiles::from), settings })
+    }
+
+    /// Reads and validates a file.
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<Experiment> {
+        let read = trunkline_runner::load(&path, &[]).map_err(|error| errors::load(&error))?;
+        let file = path.display().to_string();
+        Ok(Experiment { text: read.text, file, named: None, settings: Mutex::default() })
+    }
+
+    /// Sets a key, as `--set KEY=VALUE` does.
+    fn set(&self, setting: &str) -> PyResult<()> {
+        let setting: Setting = setting.parse().map_err(errors::bad_input)?;
+        let mut settings = self.settings();
+        // Setting a key again replaces it, where nothing in between can depend on the order.
+        if settings.last().is_some_and(|last| last.key() == setting.key()) {
+            settings.pop();
+        }
+        settings.push(setting);
+        Ok(())
+    }
+
+    #[getter]
+    fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The text without the settings.
+    #[getter]
+    fn source(&self) -> &str {
+        &self.text
+    }
+
+    #[getter(settings)]
+    fn written_settings(&self) -> Vec<String> {
+        self.settings().iter().map(ToString::to_string).collect()
+    }
+
+    /// The text with the settings, which is what a run stores.
+    fn text(&self) -> PyResult<String> {
+        Ok(self.read()?.text)
+    }
+
+    /// The files that the text names, by path.
+    fn named(&self) -> PyResult<std::collections::BTreeMap<String, Vec<u8>>> {
+        Ok(self.read()?.files.by_path().clone())
+    }
+
+    /// Validates the experiment for a backend. Returns the name, the swept keys with their values, the number of points
+    /// and of repetitions, and why other backends refuse it.
+    fn check(&self, on: &str) -> PyResult<Checked> {
+        let experiment = self.read()?;
+        let backend = backend(on)?;
+        let means = Means::of_check()?;
+        let request = means.request(&experiment, Path::new(&self.file), backend, 1);
+        trunkline_runner::precheck(&request).map_err(|error| errors::runner(&error))?;
+        let refused = |backend| {
+            let mut points = experiment.points.iter();
+            points.find_map(|point| trunkline_runner::refused(backend, &point.scenario))
+        };
+        let refused = Backend::ALL.into_iter().filter_map(|b| Some((b.name().to_owned(), refused(b)?)));
+        let length = |point: &model::Point| point.scenario.duration + point.scenario.drain;
+        let length: f64 = experiment.points.iter().map(|point| length(point).as_secs_f64()).sum();
+        Ok((
+            experiment.name.clone(),
+            experiment.axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect(),
+            experiment.points.len(),
+            experiment.repetitions,
+            length * f64::from(experiment.repetitions),
+            refused.collect(),
+        ))
+    }
+}
+
+/// Name, axes, points, repetitions, seconds of all measurements together, refusing backends with the reasons.
+type Checked = (String, Vec<(String, Vec<String>)>, usize, u32, f64, Vec<(String, String)>);
+
+/// The backend of that name.
+pub(crate) fn backend(on: &str) -> PyResult<Backend> {
+    let found = Backend::ALL.into_iter().find(|backend| backend.name() == on);
+    found.ok_or_else(|| {
+        errors::bad_input(format_args!("unknown backend `{on}`; expected `sim`, `wire` or `live`"))
+    })
+}

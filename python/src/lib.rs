@@ -1,0 +1,44 @@
+//! The native half of the Python package `trunkline`: experiments, runs and parts as Python objects. What Python can do itself
+//! (plots, executors, progress bars) is in `trunkline/`; this half is thin over the crates of the product.
+
+#![cfg(feature = "module")]
+
+mod errors;
+mod experiment;
+mod measure;
+mod run;
+mod store;
+mod table;
+
+use pyo3::prelude::*;
+
+/// Serves the far end of a live run on standard input and output, as `trunkline far-end` does.
+#[pyfunction]
+fn far_end(py: Python<'_>) -> PyResult<()> {
+    py.detach(trunkline_live::far_end::serve_standard_streams).map_err(errors::environment)
+}
+
+/// Serves a host of a wire on standard input and output, as `trunkline wire init` does.
+#[pyfunction]
+fn wire_init(py: Python<'_>) -> PyResult<()> {
+    #[cfg(target_os = "linux")]
+    return py.detach(trunkline_wire::ground::serve_init).map_err(errors::environment);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = py;
+        Err(errors::environment("the wire needs Linux network namespaces"))
+    }
+}
+
+#[pymodule]
+fn _trunkline(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<experiment::Experiment>()?;
+    module.add_class::<store::Store>()?;
+    module.add_class::<run::Run>()?;
+    module.add_class::<table::Table>()?;
+    module.add_function(wrap_pyfunction!(far_end, module)?)?;
+    module.add_function(wrap_pyfunction!(wire_init, module)?)?;
+    module.add_function(wrap_pyfunction!(measure::run, module)?)?;
+    module.add_function(wrap_pyfunction!(measure::resume, module)?)
+}

@@ -1,0 +1,206 @@
+//! Running an experiment without holding Python's lock.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use trunkline_experiment as model;
+use trunkline_live::{FarEnd, LiveOptions};
+use trunkline_runner::{DirectoryFiles, Hear, Observer, Outcome, Plan, Request, RunnerError, WireMeans};
+use trunkline_store::{Backend, RunInfo};
+
+use crate::errors;
+use crate::experiment::{Experiment, backend};
+use crate::store::Store;
+
+/// Interval at which Python checks for signals and shows progress.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// The means of this machine for a run.
+pub(crate) struct Means {
+    live: LiveOptions,
+    wire: Option<WireMeans>,
+}
+
+impl Means {
+    /// The means of a check, which makes no wires.
+    pub(crate) fn of_check() -> PyResult<Means> {
+        Means::gain(false)
+    }
+
+    fn gain(wire: bool) -> PyResult<Means> {
+        let program = interpreter()?;
+        let again = |module: &str| vec!["-m".to_owned(), module.to_owned()];
+        let far_end = FarEnd::Process {
+            program: program.clone(),
+            arguments: again("trunkline._far_end").into_iter().map(Into::into).collect(),
+        };
+        let wire = wire.then(|| WireMeans::gain(program, again("trunkline._wire_init")));
+        let wire = wire.transpose().map_err(errors::environment)?;
+        Ok(Means { live: LiveOptions::new(far_end), wire })
+    }
+
+    pub(crate) fn request<'r>(
+        &'r self,
+        experiment: &'r model::Experiment,
+        file: &'r Path,
+        backend: Backend,
+        jobs: usize,
+    ) -> Request<'r> {
+        Request {
+            experiment,
+            file,
+            backend,
+            jobs,
+            live: &self.live,
+            wire: self.wire.as_ref(),
+            hear: Hear::nothing(),
+            tap: None,
+            kernels: None,
+            fleet: None,
+        }
+    }
+}
+
+/// Python's own program, which serves the other end of a live run.
+fn interpreter() -> PyResult<PathBuf> {
+    Python::attach(|py| py.import("sys")?.getattr("executable")?.extract())
+}
+
+/// Runs an experiment and stores it. Returns the run's number, whether all of it was measured, and the warnings.
+/// `progress` is called with what is done: the share of the length, repetitions, all repetitions, the run's number.
+#[pyfunction]
+#[pyo3(signature = (experiment, store, on, jobs = None, progress = None))]
+pub(crate) fn run(
+    py: Python<'_>,
+    experiment: &Experiment,
+    store: &Store,
+    on: &str,
+    jobs: Option<usize>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Ran> {
+    let (read, backend) = (experiment.read()?, backend(on)?);
+    let means = Means::gain(backend == Backend::Wire)?;
+    let path = experiment.path();
+    let request = means.request(&read, &path, backend, cores(jobs));
+    let as_named = Request { file: Path::new(experiment.named_file()), ..request };
+    py.detach(|| trunkline_runner::precheck(&as_named)).map_err(|error| errors::runner(&error))?;
+    watched(py, progress, |observer, stop| trunkline_runner::run(&store.store, request, observer, stop))
+}
+
+/// Measures what a partial run lacks.
+#[pyfunction]
+#[pyo3(signature = (store, id, jobs = None, progress = None))]
+pub(crate) fn resume(
+    py: Python<'_>,
+    store: &Store,
+    id: u64,
+    jobs: Option<usize>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Ran> {
+    let stored = store.store.run(id).map_err(errors::store)?;
+    let file = &stored.info.file;
+    let beside = DirectoryFiles::beside(file);
+    let experiment = trunkline_runner::stored(&store.store, &stored, &file.display().to_string(), &beside);
+    let experiment = experiment.map_err(|problems| errors::invalid(&problems))?;
+    let means = Means::gain(stored.info.backend == Backend::Wire)?;
+    let request = means.request(&experiment, file, stored.info.backend, cores(jobs));
+    watched(py, progress, |observer, stop| {
+        trunkline_runner::resume(&store.store, id, request, observer, stop)
+    })
+}
+
+/// The run's number, true if it is complete, and the warnings.
+type Ran = (u64, bool, Vec<String>);
+
+fn cores(jobs: Option<usize>) -> usize {
+    jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+}
+
+/// Runs on another thread, while this one shows progress and receives signals. A signal stops the run, which keeps what it
+/// has; then it is raised.
+fn watched(
+    py: Python<'_>,
+    progress: Option<Bound<'_, PyAny>>,
+    run: impl FnOnce(&dyn Observer, &AtomicBool) -> Result<Outcome, RunnerError> + Send,
+) -> PyResult<Ran> {
+    let (watch, stop) = (Watch::default(), AtomicBool::new(false));
+    let (sender, over) = channel();
+    let mut raised = None;
+    let ended = std::thread::scope(|scope| {
+        let (watch, stop_it) = (&watch, &stop);
+        scope.spawn(move || {
+            // The receiver waits for it.
+            let _ = sender.send(run(watch, stop_it));
+        });
+        let over = Mutex::new(over);
+        loop {
+            let next = py.detach(|| over.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(EVERY));
+            let shown = progress.as_ref().map(|progress| progress.call1(watch.state())).transpose();
+            if let Err(error) = py.check_signals().and(shown.map(|_| ())) {
+                stop.store(true, Ordering::Relaxed);
+                raised.get_or_insert(error);
+            }
+            match next {
+                Ok(ended) => return Some(ended),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let outcome = ended.ok_or_else(|| errors::environment("the run's thread panicked"))?;
+    let outcome = outcome.map_err(|error| errors::runner(&error))?;
+    let complete = outcome.run.status == trunkline_store::Status::Complete;
+    Ok((outcome.run.id, complete, watch.warnings.into_inner().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Progress, as the threads of a run report it.
+#[derive(Debug, Default)]
+struct Watch {
+    run: AtomicU64,
+    length: AtomicU64,
+    passed: AtomicU64,
+    planned: AtomicUsize,
+    done: AtomicUsize,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl Watch {
+    fn state(&self) -> (f64, usize, usize, u64) {
+        let length = self.length.load(Ordering::Relaxed).max(1);
+        let share = self.passed.load(Ordering::Relaxed) as f64 / length as f64;
+        let count = |of: &AtomicUsize| of.load(Ordering::Relaxed);
+        (share.min(1.0), count(&self.done), count(&self.planned), self.run.load(Ordering::Relaxed))
+    }
+}
+
+impl Observer for Watch {
+    fn begun(&self, run: &RunInfo) {
+        self.run.store(run.id, Ordering::Relaxed);
+    }
+
+    fn planned(&self, plan: &Plan) {
+        self.length.store(plan.length.as_nanos(), Ordering::Relaxed);
+        self.planned.store(plan.repetitions, Ordering::Relaxed);
+    }
+
+    fn advanced(&self, by: trunkline_core::Duration) {
+        self.passed.fetch_add(by.as_nanos(), Ordering::Relaxed);
+    }
+
+    fn repetition_done(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn point_done(&self) {}
+
+    fn warning(&self, message: &str) {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(message.to_owned());
+    }
+}

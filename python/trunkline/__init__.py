@@ -1,0 +1,43 @@
+"""Trunkline: carries voice and music over networks, and predicts, emulates and measures what the network does to them."""
+
+from __future__ import annotations
+
+import os
+
+from trunkline._errors import ExperimentError, Problem, StoreError, TrunklineError, TrunklineWarning
+from trunkline._experiment import Checked, Experiment
+from trunkline._measure import Done
+from trunkline._run import Records, Run, Table
+from trunkline._store import RunInfo, Store
+from trunkline._trunkline import __version__
+
+__all__ = [
+    "Checked",
+    "Done",
+    "Experiment",
+    "ExperimentError",
+    "Problem",
+    "Records",
+    "Run",
+    "RunInfo",
+    "Store",
+    "StoreError",
+    "Table",
+    "TrunklineError",
+    "TrunklineWarning",
+    "__version__",
+    "open",
+    "runs",
+]
+
+
+def open(place: str | os.PathLike[str] | None = None) -> Store:
+    """Opens a store: a folder, or a server's address (``postgresql://...?files=s3://...``). Without one, the store of the
+    command line: ``TRUNKLINE_STORE``, or the user's data folder.
+    """
+    return Store(place)
+
+
+def runs(place: str | os.PathLike[str] | None = None) -> list[RunInfo]:
+    """The runs of a store, the oldest first."""
+    return Store(place).runs()

@@ -1,0 +1,147 @@
+"""Experiments: loaded, written as text, built in code, changed, checked and run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Union
+
+from trunkline import _toml, _trunkline
+from trunkline._measure import Progress, measure
+from trunkline._run import Run
+from trunkline._store import Store, open_store
+from trunkline._toml import Value
+
+Backend = Literal["sim", "wire", "live"]
+"""Virtual time; real time over the file's links between namespaces of this machine; real sockets."""
+
+StorePlace = Union[str, "os.PathLike[str]", Store, None]
+"""A folder, an address (``postgresql://...``) or an open store; ``None`` is the store of the command line."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a valid experiment consists of."""
+
+    name: str
+    sweep: dict[str, list[str]]
+    """The swept keys with their values as written."""
+    points: int
+    repetitions: int
+    """Repetitions of each point."""
+    seconds: float
+    """The length of all measurements together: virtual time in ``sim``."""
+    refused: dict[str, str]
+    """Backends on which the experiment cannot run on any machine, with the reason."""
+
+
+class Experiment:
+    """An experiment file's text, and settings that change it as ``--set`` does. The file itself never changes.
+
+    Built in code, from the tables of the file::
+
+        trunkline.Experiment(
+            name="two calls",
+            duration="2 s",
+            hosts={"a": {}, "b": {}},
+            link={"trunk": {"between": ["a", "b"], "rate": "2 Mbit/s"}},
+            flow={"voice": {"from": "a", "to": "b", "transport": "udp", "source": {"kind": "voice", "samples": 80}, "count": 2}},
+        )
+    """
+
+    def __init__(self, tables: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        self._core = _trunkline.Experiment(_toml.document({**(tables or {}), **more}), "<python>")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Experiment:
+        """Reads and validates an experiment file.
+
+        :raises ExperimentError: with everything that is wrong with it, by line and column.
+        """
+        return cls._of(_trunkline.Experiment.load(os.fspath(path)))
+
+    @classmethod
+    def parse(cls, text: str, *, file: str | os.PathLike[str] = "<python>") -> Experiment:
+        """Reads and validates a text. Paths in it are relative to the folder of ``file``, which names it in problems.
+
+        :raises ExperimentError: with everything that is wrong with it, by line and column.
+        """
+        experiment = cls._of(_trunkline.Experiment(text, os.fspath(file)))
+        experiment._core.text()
+        return experiment
+
+    @classmethod
+    def _of(cls, core: _trunkline.Experiment) -> Experiment:
+        experiment = cls.__new__(cls)
+        experiment._core = core
+        return experiment
+
+    def copy(self) -> Experiment:
+        """A copy whose settings can be changed without changing these."""
+        return self._of(_trunkline.Experiment(self._core.source, self._core.file, self._core.settings))
+
+    def __setitem__(self, key: str, value: Value) -> None:
+        """Sets a key: ``exp["link.trunk.rate"] = "5 Mbit/s"``. Setting a swept key replaces its sweep. The value is
+        validated by :meth:`check` and :meth:`run`, so that several keys can be set that only fit together.
+        """
+        self._core.set(f"{key}={_toml.setting(value)}")
+
+    def sweep(self, key: str, values: Iterable[Value]) -> Experiment:
+        """Sweeps a key over values; every combination of swept values is a point. Returns the experiment."""
+        self._core.set(f"sweep.{key}={_toml.inline(list(values))}")
+        return self
+
+    def limit(self, key: str, condition: str) -> Experiment:
+        """Sets a limit: ``exp.limit("flow.voice.loss", "< 1 %")``. Returns the experiment."""
+        self._core.set(f"limits.{key}={condition}")
+        return self
+
+    @property
+    def settings(self) -> list[str]:
+        """What was set, as ``KEY=VALUE``."""
+        return self._core.settings
+
+    @property
+    def text(self) -> str:
+        """The file's text with the settings: what runs and what is stored.
+
+        :raises ExperimentError: if the experiment is not valid.
+        """
+        return self._core.text()
+
+    def check(self, on: Backend = "sim") -> Checked:
+        """Validates the experiment as ``trunkline check --on`` does.
+
+        :raises ExperimentError: with everything that is wrong with it; a problem of a setting names the setting.
+        """
+        name, axes, points, repetitions, seconds, refused = self._core.check(on)
+        return Checked(name, dict(axes), points, repetitions, seconds, dict(refused))
+
+    def run(
+        self,
+        on: Backend = "sim",
+        *,
+        progress: Progress = False,
+        jobs: int | None = None,
+        store: StorePlace = None,
+    ) -> Run:
+        """Runs the experiment and stores it.
+
+        :param on: the backend.
+        :param progress: ``True`` shows a bar in a notebook or terminal; a function is called with what is done
+            (:class:`trunkline.Done`).
+        :param jobs: repetitions that are simulated at once; all cores unless told otherwise.
+        :param store: where the run is stored.
+        :raises ExperimentError: before anything is stored, if the experiment is not valid.
+        :raises KeyboardInterrupt: after Ctrl-C. What was measured is stored as a partial run, which :meth:`Run.resume`
+            finishes.
+        """
+        opened = open_store(store)
+        return measure(
+            opened, progress, lambda show: _trunkline.run(self._core, opened._core, on, jobs, show)
+        )
+
+    def __repr__(self) -> str:
+        settings = "".join(f" --set {setting!r}" for setting in self.settings)
+        return f"<trunkline.Experiment {self._core.file}{settings}>"
