@@ -14,7 +14,7 @@ pub(crate) fn pages(docs: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     for path in super::list(docs)? {
         let name = super::name_of(&path, docs);
         match path.extension().and_then(|ending| ending.to_str()) {
-            Some("png") => pages.push((format!("docs/{name}"), fs::read(path)?)),
+            Some("png" | "svg") => pages.push((format!("docs/{name}"), fs::read(path)?)),
             Some("md") if name != "SUMMARY.md" => {
                 let address = format!("docs/{}html", name.trim_end_matches("md"));
                 let folder = Path::new(&name).parent().unwrap_or(Path::new(""));
@@ -133,6 +133,7 @@ fn address(link: &str, folder: &Path) -> Option<String> {
     let ending = match path.extension()?.to_str()? {
         "md" => "html",
         "png" => "png",
+        "svg" => "svg",
         _ => return None,
     };
     Some(format!("/docs/{}{place}", path.with_extension(ending).to_string_lossy().replace('\\', "/")))

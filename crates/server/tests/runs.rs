@@ -406,6 +406,21 @@ fn the_documentation_begins_with_its_introduction() {
     }
 }
 
+#[test]
+fn every_picture_and_link_of_a_documented_study_is_served() {
+    let server = TestServer::start();
+    let page = server.get("/docs/studies/hawley1989.html");
+    let html = String::from_utf8(page.body).unwrap();
+    let addresses =
+        html.split("src=\"").chain(html.split("href=\"")).filter_map(|rest| rest.split('"').next());
+    let own: Vec<&str> = addresses.filter(|address| address.starts_with("/docs/")).collect();
+    assert_eq!(own.iter().filter(|address| address.ends_with(".svg")).count(), 2, "{own:?}");
+    for address in own {
+        let address = address.split('#').next().unwrap();
+        assert_eq!(server.get(address).status, 200, "{address}");
+    }
+}
+
 /// The points of a latency answer, and how many messages were lost.
 fn unpacked(bytes: &[u8]) -> (Vec<(f64, f32)>, usize) {
     let count = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
