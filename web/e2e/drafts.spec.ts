@@ -1,5 +1,5 @@
 /** Nothing that was drawn is lost: not between windows, not at New, not by renaming, not without the server. */
-import { at, draft, expect, experiment, test } from './use';
+import { at, draft, expect, experiment, picture, test } from './use';
 
 const TEXT = experiment('of the first window');
 
@@ -64,8 +64,75 @@ test('what is renamed stays selected, with the focus in its name', async ({ page
     await expect(field).toHaveValue(name);
     await expect(field).toBeFocused();
   }
+  // A host is renamed where it stands, by a double click or F2; Escape leaves it as it was.
   await page.locator('.svelte-flow__node', { hasText: 'ottawa' }).dblclick();
-  await expect(page.getByLabel('name', { exact: true })).toBeFocused();
+  const inPlace = page.getByLabel('New name of ottawa');
+  await expect(inPlace).toBeFocused();
+  await inPlace.fill('oslo');
+  await inPlace.press('Enter');
+  const oslo = page.locator('.svelte-flow__node', { hasText: 'oslo' });
+  await expect(oslo).toBeVisible();
+  await expect(page.getByLabel('Properties of')).toHaveValue('hosts/oslo');
+  await oslo.focus();
+  await page.keyboard.press('F2');
+  await page.getByLabel('New name of oslo').fill('nowhere');
+  await page.keyboard.press('Escape');
+  await expect(page.getByLabel('New name of oslo')).toHaveCount(0);
+  await expect(oslo).toBeVisible();
+});
+
+test('several are selected, copied, pasted and removed together', async ({ page }) => {
+  await draft(page, TEXT);
+  await page.goto(at('/edit'));
+  const nodes = page.locator('.svelte-flow__node');
+  await nodes.filter({ hasText: 'berlin' }).click();
+  await nodes.filter({ hasText: 'ottawa' }).click({ modifiers: ['Shift'] });
+  await expect(page.locator('.svelte-flow__node.selected')).toHaveCount(2);
+  await page.keyboard.press('Control+c');
+  await page.keyboard.press('Control+v');
+  // Two hosts, their link and their flows.
+  await expect(nodes).toHaveCount(4);
+  await expect(page.locator('.svelte-flow__edge-label', { hasText: 'voice-2' })).toBeVisible();
+  await page.getByRole('tab', { name: 'Text' }).click();
+  await expect(page.locator('.cm-line', { hasText: 'between = ["berlin-2", "ottawa-2"]' })).toBeVisible();
+  await expect(page.getByText('No problems')).toBeVisible();
+  await page.getByRole('button', { name: /^Undo: pasting/ }).click();
+  await expect(nodes).toHaveCount(2);
+  await page.getByRole('button', { name: /^Redo: pasting/ }).click();
+  await expect(nodes).toHaveCount(4);
+  // With the keyboard alone.
+  await nodes.filter({ hasText: 'berlin-2' }).focus();
+  await page.keyboard.press('Enter');
+  await nodes.filter({ hasText: 'ottawa-2' }).focus();
+  await page.keyboard.press('Shift+Enter');
+  await page.keyboard.press('Delete');
+  await expect(nodes).toHaveCount(2);
+  await expect(page.getByText(/2 hosts are gone, and 3 things/)).toBeVisible();
+});
+
+test('the text completes, explains and mends', async ({ page }) => {
+  await draft(page, TEXT.replace('delay = "51.5 ms"', 'delay = "51.5 ms"\nloss = "1 %"').replace('"1594 kbit/s"', '"1.5Mbps"'));
+  await page.goto(at('/edit'));
+  await page.getByRole('tab', { name: 'Text' }).click();
+  await page.getByRole('button', { name: 'Write "1.5 Mbit/s"' }).click();
+  await expect(page.locator('.cm-line', { hasText: 'rate = "1.5 Mbit/s"' })).toBeVisible();
+  await expect(page.getByText('No problems')).toBeVisible();
+  await page.locator('.cm-line', { hasText: 'loss = "1 %"' }).first().click();
+  await page.keyboard.press('End');
+  await page.keyboard.press('Enter');
+  await page.keyboard.type('jit');
+  const offered = page.locator('.cm-tooltip-autocomplete');
+  await expect(offered.getByText('jitter', { exact: true })).toBeVisible();
+  await expect(page.locator('.cm-completionInfo')).toContainText('random delay of each packet');
+  await page.keyboard.press('Escape');
+  for (let i = 0; i < 3; i += 1) await page.keyboard.press('Backspace');
+  await page.keyboard.type('mtu = ');
+  await page.keyboard.press('Control+Space');
+  await expect(offered).toContainText('1500 B');
+  await page.keyboard.press('Escape');
+  await page.locator('.cm-line', { hasText: 'rate = "1.5 Mbit/s"' }).hover({ position: { x: 16, y: 9 } });
+  await expect(page.locator('.cm-tooltip-hover')).toContainText('1 bit/s to 1000 Gbit/s');
+  await picture(page, 'text-help');
 });
 
 test('a field shows what the file has when the server did not take the edit', async ({ page }) => {

@@ -160,7 +160,7 @@ const DRAWING: Drawing = {
 };
 
 describe('the drawing', () => {
-  const { nodes, edges } = graph(DRAWING, { section: 'flow', name: 'many' }, []);
+  const { nodes, edges } = graph(DRAWING, [{ section: 'flow', name: 'many' }], []);
 
   test('has hosts and shared media as nodes', () => {
     expect(nodes.map((node) => node.id)).toEqual(['host:a', 'host:b', 'host:c', 'medium:ring']);
@@ -168,7 +168,7 @@ describe('the drawing', () => {
 
   test('a shared medium says what lines say: losses, jitter, and what is swept', () => {
     const links = DRAWING.links.map((link) => (link.name === 'ring' ? { ...link, label: '100 Mbit/s', keys: { ...link.keys, loss: '2 %' } } : link));
-    const swept = graph({ ...DRAWING, links, sweep: [{ key: 'link.ring.rate', values: ['1 Mbit/s'] }] }, undefined, []);
+    const swept = graph({ ...DRAWING, links, sweep: [{ key: 'link.ring.rate', values: ['1 Mbit/s'] }] }, [], []);
     const ring = swept.nodes.find((node) => node.id === 'medium:ring');
     expect(ring?.data).toMatchObject({ label: '100 Mbit/s · loss 2 %', swept: ['ring.rate: 1 Mbit/s'], problems: 0 });
     expect(ring?.ariaLabel).toBe('fddi ring of a, b, c; 100 Mbit/s · loss 2 %, swept ring.rate: 1 Mbit/s');
@@ -190,7 +190,7 @@ describe('the drawing', () => {
   });
 
   test('a bundle marks its flows', () => {
-    const { edges } = graph(DRAWING, { section: 'bundle', name: 'all' }, []);
+    const { edges } = graph(DRAWING, [{ section: 'bundle', name: 'all' }], []);
     expect(edges.filter((edge) => edge.selected).map((edge) => edge.id)).toEqual(['flow:there:0', 'flow:too:0']);
   });
 

@@ -42,7 +42,8 @@ pub use fuzz::fuzz_parse;
 pub use limits::Grain;
 pub use model::{
     Answer, Axis, Direction, Ends, Experiment, Figure, Flow, Framing, Host, Impairments, Kernel, Limit, Link,
-    Loss, Operator, Path, PathStep, Point, Progress, Scenario, Single, Sink, Source, Subject, Supervisor,
+    Loss, Operator, PacketEvent, PacketStep, Path, PathStep, Point, Progress, Scenario, Single, Sink, Source,
+    Subject, Supervisor,
 };
 pub use problem::{Problem, Problems, enumerate, nearest, suggestion};
 pub use reference::{reference, reference_of};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::schema::{Value, Values};
-use trunkline_core::{Bytes, Duration, FlowId, Rate, Time};
+use trunkline_core::{Bytes, Duration, FlowId, PacketId, Rate, Time};
 use trunkline_metrics::figures::FigureKind;
-use trunkline_metrics::{BundleMeta, FlowMeta};
+use trunkline_metrics::{BundleMeta, ConnectionSample, FlowMeta};
 pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
 use trunkline_transport::framing::{Cover, HEADER_LENGTH, Short, short};
@@ -479,6 +479,53 @@ pub trait Supervisor {
 
     /// At `at` so much waited in the queue of a link, for one of its [directions](Scenario::directions).
     fn backlog(&mut self, _at: Time, _link: &str, _direction: &str, _bytes: Bytes, _packets: u64) {}
+
+    /// True if it wants to observe each packet at each link, and each TCP connection (`sim`).
+    fn follows_packets(&self) -> bool {
+        false
+    }
+
+    /// Something happened to a packet at a link.
+    fn packet(&mut self, _packet: PacketEvent) {}
+
+    /// The state of a TCP connection over time, at the end of the run: of the member with this id.
+    fn connection(&mut self, _member: FlowId, _samples: &[ConnectionSample]) {}
+}
+
+/// A packet at a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketEvent {
+    /// When.
+    pub at: Time,
+    /// Index of the link in the scenario.
+    pub link: usize,
+    /// Its number in the run.
+    pub id: PacketId,
+    /// The member that it belongs to.
+    pub flow: FlowId,
+    /// The event.
+    pub step: PacketStep,
+}
+
+/// An event of a packet at a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketStep {
+    /// It is offered to the link.
+    Entered {
+        /// At this port.
+        port: u16,
+        /// Its size at the network layer.
+        size: Bytes,
+    },
+    /// It has left the queue, and its arrival is known.
+    Left {
+        /// When it arrives at the other end.
+        arrives: Time,
+    },
+    /// It was dropped, for this cause.
+    Dropped(&'static str),
+    /// It was marked, for this cause.
+    Marked(&'static str),
 }
 
 /// Whether to go on.

@@ -18,7 +18,7 @@ pub struct StallProbe {
 }
 
 /// What a [`StallProbe`] saw.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stalls {
     /// How long it watched.
     pub watched: Duration,
@@ -29,6 +29,11 @@ pub struct Stalls {
     pub lost: Duration,
     /// The longest.
     pub longest: Duration,
+    /// The start of gaps of a millisecond and more, by the undisciplined clock, and their lengths. Of more than
+    /// [`MOST_KEPT`] the longest ones.
+    pub long: Vec<(u64, Duration)>,
+    /// The shortest gap that is kept.
+    kept_from: Duration,
 }
 
 /// The thresholds above which gaps are counted.
@@ -46,6 +51,12 @@ pub const THRESHOLDS: [Duration; 12] = [
     Duration::from_millis(50),
     Duration::from_millis(100),
 ];
+
+/// The shortest gap that is kept with its time.
+const SHORTEST_KEPT: Duration = Duration::from_millis(1);
+
+/// The largest number of gaps that are kept with their times.
+pub const MOST_KEPT: usize = 1_000;
 
 const PERIOD: u64 = 1_000_000;
 
@@ -84,7 +95,7 @@ fn watch(stop: &AtomicBool) -> Stalls {
         let due = now + PERIOD;
         pace::sleep_until_raw(due);
         now = clock::raw_now();
-        stalls.note(Duration::from_nanos(now.saturating_sub(due)));
+        stalls.note(due, Duration::from_nanos(now.saturating_sub(due)));
     }
     stalls.watched = Duration::from_nanos(now - start);
     for (gap, threshold) in stalls.gaps.iter_mut().zip(THRESHOLDS) {
@@ -94,9 +105,18 @@ fn watch(stop: &AtomicBool) -> Stalls {
 }
 
 impl Stalls {
-    fn note(&mut self, late: Duration) {
+    fn note(&mut self, due: u64, late: Duration) {
         if late <= THRESHOLDS[0] {
             return;
+        }
+        if late >= SHORTEST_KEPT.max(self.kept_from) {
+            if self.long.len() >= MOST_KEPT {
+                let mut lengths: Vec<Duration> = self.long.iter().map(|gap| gap.1).collect();
+                let (_, median, _) = lengths.select_nth_unstable(MOST_KEPT / 2);
+                self.kept_from = *median + Duration::from_nanos(1);
+                self.long.retain(|gap| gap.1 >= self.kept_from);
+            }
+            self.long.push((due, late));
         }
         self.lost += late;
         self.longest = self.longest.max(late);
@@ -115,14 +135,26 @@ mod tests {
     #[test]
     fn a_gap_counts_at_every_threshold_that_it_exceeds() {
         let mut stalls = Stalls::default();
-        stalls.note(Duration::from_micros(20));
+        stalls.note(7, Duration::from_micros(20));
         assert_eq!(stalls, Stalls::default(), "not above the first threshold");
-        stalls.note(Duration::from_micros(150));
-        stalls.note(Duration::from_millis(3));
+        stalls.note(7, Duration::from_micros(150));
+        stalls.note(7, Duration::from_millis(3));
         let counts: Vec<u64> = stalls.gaps.iter().map(|gap| gap.1).collect();
         assert_eq!(counts, [2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0]);
         assert_eq!(stalls.longest, Duration::from_millis(3));
         assert_eq!(stalls.lost, Duration::from_micros(3_150));
+        assert_eq!(stalls.long, [(7, Duration::from_millis(3))]);
+    }
+
+    #[test]
+    fn the_longest_gaps_are_kept_in_the_order_of_time() {
+        let mut stalls = Stalls::default();
+        for i in 0..10_000u64 {
+            stalls.note(i, Duration::from_micros(1_000 + i * 7_919 % 10_000));
+        }
+        assert!((MOST_KEPT / 2..=MOST_KEPT).contains(&stalls.long.len()), "{}", stalls.long.len());
+        assert!(stalls.long.iter().any(|gap| gap.1 == stalls.longest));
+        assert!(stalls.long.is_sorted_by_key(|gap| gap.0));
     }
 
     #[test]

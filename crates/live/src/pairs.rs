@@ -57,7 +57,7 @@ pub fn run_pairs(
         core::mem::forget(abandon);
         Ok(outcome)
     };
-    observed(|| {
+    observed(&start, || {
         let ended: Vec<Result<DriverOutcome, LiveError>> = std::thread::scope(|scope| {
             let sessions: Vec<_> = pairs.iter().map(|pair| scope.spawn(|| one(pair))).collect();
             let ended = sessions.into_iter().map(|session| session.join());

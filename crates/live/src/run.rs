@@ -66,7 +66,7 @@ pub fn run_with(
     crate::check::refuse_simulated(scenario)?;
     let start = Start::of(1, awaited(scenario));
     let company = Company { start: &start, gate: None };
-    observed(|| session(scenario, build, options, (&ThisHost, company), recorder, supervisor))
+    observed(&start, || session(scenario, build, options, (&ThisHost, company), recorder, supervisor))
 }
 
 /// Measures the near end's flows, from opening the sockets to the far end's last report. Returns when all is recorded.
@@ -84,7 +84,7 @@ pub fn run_near(
     let start = Start::of(1, awaited(scenario));
     let company = Company { start: &start, gate: Some(gate) };
     let build = |flow: usize, member| scenario.build_source(flow, member, seed);
-    observed(|| session(scenario, &build, options, (&ThisHost, company), recorder, supervisor))
+    observed(&start, || session(scenario, &build, options, (&ThisHost, company), recorder, supervisor))
 }
 
 /// How many sources must be over before the sending ends, if it ends with a flow.

@@ -1,5 +1,6 @@
 //! The near end's view of the far end, and all that is observed on its way to the recorder.
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::ScopedJoinHandle;
 
@@ -91,7 +92,7 @@ impl Session {
     /// Agrees on an epoch with the other sessions of the run, and tells it to the far end.
     pub(crate) fn synchronise(&mut self, company: Company<'_>) -> Result<MonotonicClock, LiveError> {
         if let Some(gate) = company.gate {
-            return self.pass(gate);
+            return self.pass(company.start, gate);
         }
         let mut agreed = None;
         loop {
@@ -99,7 +100,7 @@ impl Session {
                 (Agreed::Begin, Some(clock)) => return Ok(clock),
                 (Agreed::Begin, None) => {}
                 (Agreed::On(clock), _) => {
-                    self.tell_start(clock)?;
+                    self.tell_start(company.start, clock)?;
                     agreed = Some(clock);
                 }
             }
@@ -107,7 +108,7 @@ impl Session {
     }
 
     /// Waits until somebody outside says when it begins, and tells that to the far end.
-    fn pass(&mut self, gate: &dyn Gate) -> Result<MonotonicClock, LiveError> {
+    fn pass(&mut self, start: &Start, gate: &dyn Gate) -> Result<MonotonicClock, LiveError> {
         while self.relation.as_ref().is_some_and(|relation| !relation.is_known()) {
             self.hear("synchronising the clocks")?;
         }
@@ -124,11 +125,12 @@ impl Session {
             waiting.join().unwrap_or(None).ok_or(LiveError::Abandoned)
         })?;
         let clock = MonotonicClock::with_epoch(epoch);
-        self.tell_start(clock)?;
+        self.tell_start(start, clock)?;
         Ok(clock)
     }
 
-    fn tell_start(&mut self, clock: MonotonicClock) -> Result<(), LiveError> {
+    fn tell_start(&mut self, start: &Start, clock: MonotonicClock) -> Result<(), LiveError> {
+        start.epoch.store(clock.epoch(), Ordering::Relaxed);
         let epoch = self.relation.as_mut().map_or(clock.epoch(), |relation| relation.begin(clock.epoch()));
         self.link.say(&ToFar::Start(epoch));
         while !matches!(self.hear("starting the clock")?, FromFar::Started) {}

@@ -1,6 +1,6 @@
 //! The sessions of one run: they begin at the same time, and end when the flow has sent all with which the sending ends.
 
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use trunkline_core::{Duration, Time};
@@ -13,6 +13,8 @@ pub(crate) struct Start {
     changed: Condvar,
     /// How many sources are not over of those with which the sending ends.
     pub(crate) awaited: Arc<AtomicU32>,
+    /// Time zero of the run by the undisciplined clock, once the sessions have agreed on it.
+    pub(crate) epoch: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -53,7 +55,7 @@ impl Start {
             is_abandoned: false,
         };
         let awaited = Arc::new(AtomicU32::new(sources.unwrap_or(NOBODY)));
-        Start { meeting: Mutex::new(meeting), changed: Condvar::new(), awaited }
+        Start { meeting: Mutex::new(meeting), changed: Condvar::new(), awaited, epoch: AtomicU64::new(0) }
     }
 
     /// Waits for the other sessions. `clock` is what the last meeting has agreed on, which lies a little ahead so that

@@ -466,6 +466,10 @@ pub struct StallSummary {
     pub share: Ratio,
     /// The longest.
     pub longest: Duration,
+    /// Gaps of a millisecond and more, in the order of time: the start since the start of the sources, and the length. Of more
+    /// than 1,000 the longest ones; empty in runs of versions that did not keep them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<(Time, Duration)>,
 }
 
 /// A figure over repetitions.

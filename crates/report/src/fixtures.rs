@@ -250,6 +250,7 @@ pub(crate) fn repetition(bulk: u32, live: bool, draw: &mut Draw) -> RepetitionSu
                 .to_vec(),
             share: Ratio::new(0.0123).unwrap_or_default(),
             longest: Duration::from_micros(6_120),
+            over_time: Vec::new(),
         }),
         duration: Duration::from_secs(10),
         cpu: live.then(|| Duration::from_millis(2_310)),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trunkline_experiment::{Experiment, Progress, Scenario, Supervisor};
 
 use crate::api::{ApiError, NewPrediction, PredictedPoint, Prediction};
@@ -40,6 +40,13 @@ impl Predictions {
     pub(crate) fn new() -> Predictions {
         Predictions { turn: Arc::new(Semaphore::new(1)), waiting: AtomicUsize::new(0) }
     }
+
+    /// Waits until no other simulation of this kind is at work. Its place is that of what is returned.
+    pub(crate) async fn turn(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let _waits = Waits::begin(&self.waiting)?;
+        let closed = |_| ApiError::busy("the server is shutting down");
+        Arc::clone(&self.turn).acquire_owned().await.map_err(closed)
+    }
 }
 
 /// Simulates one repetition of a point for a moment, and stores nothing. The simulation ends when its client closes the
@@ -55,9 +62,7 @@ pub(crate) async fn predict(
     // Dropped with this request: when its client is gone, nobody waits for the simulation.
     let gone = Gone(Arc::new(AtomicBool::new(false)));
     let stop = Arc::clone(&gone.0);
-    let _waits = Waits::begin(&app.predictions.waiting)?;
-    let closed = |_| ApiError::busy("the server is shutting down");
-    let turn = Arc::clone(&app.predictions.turn).acquire_owned().await.map_err(closed)?;
+    let turn = app.predictions.turn().await?;
     app.blocking(move |app| {
         // Kept until the simulation has ended, also if nobody waits for it any more.
         let _turn = turn;

@@ -207,7 +207,9 @@ impl<'s, 'g> Engine<'s, 'g> {
         let mut until_report = EVENTS_PER_REPORT;
         let (mut stopped_at, mut failed) = (None, None);
         let mut watch = Watch::new(self.scenario, supervisor);
-        let mut telemetry = Telemetry::new(self.scenario, &self.conversations);
+        let follows = supervisor.follows_packets();
+        self.network.followed = follows.then(Vec::new);
+        let mut telemetry = Telemetry::new(self.scenario, &self.conversations, follows);
         self.schedule_guests();
         while let Some((now, event)) = self.events.pop() {
             if now > self.end {
@@ -269,6 +271,9 @@ impl<'s, 'g> Engine<'s, 'g> {
                 self.drops.record(now, (self.scenario, self.key), flow as usize, &packet, recorder);
                 self.network.recycle(packet.bytes);
             }
+            if let Some(followed) = &mut self.network.followed {
+                followed.drain(..).for_each(|packet| supervisor.packet(packet));
+            }
             if failed.is_some() {
                 stopped_at = Some(now);
                 break;
@@ -289,6 +294,9 @@ impl<'s, 'g> Engine<'s, 'g> {
             }
         }
         telemetry.sample_last(self.now, &self.conversations);
+        if follows {
+            telemetry.tell(self.scenario, &self.conversations, supervisor);
+        }
         (self.outcome(stopped_at, &telemetry), failed)
     }
 

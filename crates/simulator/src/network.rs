@@ -1,7 +1,7 @@
 //! The links of a scenario, the packets on them, and the pool of their buffers.
 
 use trunkline_core::{Bytes, Destination, Duration, FlowId, Packet, PacketId, Port, Seed, Time};
-use trunkline_experiment::{Flow, PathStep, Scenario};
+use trunkline_experiment::{Flow, PacketEvent, PacketStep, PathStep, Scenario};
 use trunkline_flows::Buffers;
 use trunkline_metrics::{LinkSummary, MediumSummary, OnNetwork};
 use trunkline_network::host::SendBuffer;
@@ -41,6 +41,8 @@ pub(crate) struct Network<'s> {
     sockets: Sockets,
     /// The link that a packet of a guest enters or crosses, by slot.
     steps: Vec<PathStep>,
+    /// Events of packets at links, until the engine takes them; `None` if nobody observes them.
+    pub(crate) followed: Option<Vec<PacketEvent>>,
 }
 
 impl<'s> Network<'s> {
@@ -66,6 +68,7 @@ impl<'s> Network<'s> {
             dropped: Vec::new(),
             sockets: Sockets::default(),
             steps: Vec::new(),
+            followed: None,
         }
     }
 
@@ -309,6 +312,8 @@ impl<'s> Network<'s> {
         packet.on_line = Bytes::ZERO;
         let flow = self.flow(&packet);
         self.on_first_links.entered(flow, branch.link, &packet);
+        let entered = PacketStep::Entered { port: branch.from_port, size: packet.size };
+        self.follow(now, branch.link, (packet.id, packet.flow), entered);
         self.links[branch.link].offer(now, Port(branch.from_port), packet, &mut self.outcome);
         self.settle(now, branch.link, events);
     }
@@ -323,6 +328,7 @@ impl<'s> Network<'s> {
                 events.push(at, Event::Arrive(slot));
                 continue;
             }
+            self.follow(now, link, (packet.id, packet.flow), PacketStep::Left { arrives: at });
             let flow = self.flow(&packet);
             self.on_first_links.delivered(now, flow, link, &packet);
             if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
@@ -343,7 +349,11 @@ impl<'s> Network<'s> {
             }
         }
         for fate in outcome.fates.0.drain(..) {
-            if let Fate::Dropped { packet, .. } = fate {
+            if let Fate::Marked { id, flow, cause, .. } = fate {
+                self.follow(now, link, (id, flow), PacketStep::Marked(cause.name()));
+            }
+            if let Fate::Dropped { packet, cause, .. } = fate {
+                self.follow(now, link, (packet.id, packet.flow), PacketStep::Dropped(cause.name()));
                 if self.is_guests(&packet) {
                     self.recycle(packet.bytes);
                     continue;
@@ -369,6 +379,13 @@ impl<'s> Network<'s> {
         {
             self.scheduled[link] = next;
             events.push(next, Event::Medium(link as u32));
+        }
+    }
+
+    #[inline]
+    fn follow(&mut self, at: Time, link: usize, (id, flow): (PacketId, FlowId), step: PacketStep) {
+        if let Some(followed) = &mut self.followed {
+            followed.push(PacketEvent { at, link, id, flow, step });
         }
     }
 

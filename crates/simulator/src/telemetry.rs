@@ -1,7 +1,7 @@
 //! Samples the state of TCP connections at regular times.
 
 use trunkline_core::{Bytes, Duration, Rate, Time};
-use trunkline_experiment::Scenario;
+use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_metrics::{ConnectionOverTime, ConnectionSample, Retransmissions};
 use trunkline_transport::tcp::TcpFigures;
 
@@ -9,6 +9,9 @@ use crate::conversation::Conversation;
 
 /// The shortest interval between two samples.
 const SHORTEST: Duration = Duration::from_millis(1);
+
+/// The largest number of connections that are sampled with `each`.
+const EACH: usize = 256;
 
 /// Samples of the first connection of each of the first TCP flows.
 pub(crate) struct Telemetry {
@@ -24,14 +27,15 @@ struct Sampled {
 }
 
 impl Telemetry {
-    pub(crate) fn new(scenario: &Scenario, conversations: &[Conversation]) -> Telemetry {
+    /// With `each`, samples each connection of each flow, and more of them.
+    pub(crate) fn new(scenario: &Scenario, conversations: &[Conversation], each: bool) -> Telemetry {
         let mut connections: Vec<Sampled> = Vec::new();
         for (place, conversation) in conversations.iter().enumerate() {
-            if connections.len() == ConnectionOverTime::FLOWS {
+            if connections.len() == if each { EACH } else { ConnectionOverTime::FLOWS } {
                 break;
             }
             let flow = conversation.flow as usize;
-            let is_first = connections.last().is_none_or(|last| last.flow != flow);
+            let is_first = each || connections.last().is_none_or(|last| last.flow != flow);
             if is_first && conversation.near.endpoint.tcp_figures().is_some() {
                 let over_time = ConnectionOverTime::new(scenario.duration + scenario.drain, SHORTEST);
                 connections.push(Sampled { flow, conversation: place, over_time });
@@ -64,6 +68,20 @@ impl Telemetry {
     pub(crate) fn sample_last(&mut self, end: Time, conversations: &[Conversation]) {
         for sampled in &mut self.connections {
             sampled.record(end, conversations);
+        }
+    }
+
+    /// Reports the samples of each connection.
+    pub(crate) fn tell(
+        &self,
+        scenario: &Scenario,
+        conversations: &[Conversation],
+        supervisor: &mut dyn Supervisor,
+    ) {
+        for sampled in &self.connections {
+            let first = scenario.flows[sampled.flow].meta.first;
+            let member = conversations[sampled.conversation].member.unwrap_or(first);
+            supervisor.connection(member, sampled.over_time.samples());
         }
     }
 

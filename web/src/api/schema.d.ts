@@ -634,6 +634,13 @@ export interface components {
          * @enum {string}
          */
         FigureQuantity: "time" | "rate" | "share" | "bytes" | "count" | "number";
+        /** @description A flow in a queue. */
+        FlowInQueue: {
+            /** @description Bytes that waited at the start of each interval. */
+            bytes: number[];
+            /** @description The flow's name. */
+            flow: string;
+        };
         /** @description A flow over time. All times are in seconds since the start of the repetition. */
         FlowOverTime: {
             /** @description The flow's name. */
@@ -1557,6 +1564,13 @@ export interface components {
             /** @description The point's swept values as written. */
             values: string[];
         };
+        /** @description An experiment that repeats the moment with remedies. */
+        Remedies: {
+            /** @description Names of the points of its sweep, the queue as it was first. */
+            names: string[];
+            /** @description The experiment file: its sweep has the queue as it was, and three others. */
+            text: string;
+        };
         /** @description Event `repetition`: a repetition was completed and stored. */
         RepetitionDone: {
             /** @description Its figures by flow, and then by name: see `/definitions`. */
@@ -1819,6 +1833,87 @@ export interface components {
             };
             /** @description Its host. */
             sink: string;
+        };
+        /** @description A message and all that happened around it. All times are in seconds since the start of the repetition. */
+        Rewind: {
+            /** @description TCP connections. */
+            connections: components["schemas"]["RewoundConnection"][];
+            /** @description Dropped and marked packets, in the order of time. */
+            events: components["schemas"]["RewoundEvent"][];
+            /** @description The message. */
+            message: components["schemas"]["RewoundMessage"];
+            /** @description The reason why something above is missing. */
+            note?: string | null;
+            /** @description Parts of its latency, the longest first. Empty for a lost message, and where the parts are not known. */
+            parts: components["schemas"]["RewoundPart"][];
+            /** @description Queues by flow: known of a simulated run, which is simulated again for this. */
+            queues: components["schemas"]["RewoundQueue"][];
+            remedies?: components["schemas"]["Remedies"] | null;
+            /** @description The cause of its latency or loss: a sentence. */
+            sentence: string;
+            /** @description Stalls of the machine: start and end. */
+            stalls: number[][];
+            /** @description Starts of the intervals of `queues`. */
+            t: number[];
+        };
+        /** @description A TCP connection over time. */
+        RewoundConnection: {
+            /** @description Its flow. */
+            flow: string;
+            /** @description Its member. */
+            member: string;
+            /** @description Times of the samples. */
+            t: number[];
+            /** @description The congestion window, in bytes. */
+            window: number[];
+        };
+        /** @description Packets that were dropped or marked. */
+        RewoundEvent: {
+            /** @description The cause, such as `queue-full`. */
+            cause: string;
+            /** @description `trunk berlin>ottawa` */
+            link: string;
+            /** @description True for a mark, false for a drop. */
+            mark: boolean;
+            /** @description The member that the packet belonged to. */
+            member: string;
+            /**
+             * Format: double
+             * @description When.
+             */
+            t: number;
+        };
+        /** @description The message nearest to the moment. */
+        RewoundMessage: {
+            /** @description Its member: `voice`, or `voice.2` of several. */
+            member: string;
+            /**
+             * Format: double
+             * @description When it arrived; null if it did not.
+             */
+            received: number | null;
+            /**
+             * Format: double
+             * @description When it was sent.
+             */
+            sent: number;
+        };
+        /** @description A part of a latency. */
+        RewoundPart: {
+            /** @description Its name: "queue of `trunk` (berlin>ottawa)". */
+            name: string;
+            /**
+             * Format: double
+             * @description Its length in seconds.
+             */
+            seconds: number;
+        };
+        /** @description A queue over time, by flow. */
+        RewoundQueue: {
+            /** @description The flows that waited there. */
+            flows: components["schemas"]["FlowInQueue"][];
+            /** @description `trunk berlin>ottawa` */
+            link: string;
         };
         /** @description A run with its results. */
         Run: {

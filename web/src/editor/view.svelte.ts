@@ -3,7 +3,8 @@ import { getContext, setContext } from 'svelte';
 import type { FormKey } from '../api/types';
 import type { ExperimentDocument } from './document.svelte';
 import type { Dial } from './form/dial';
-import { keysOf, type Item } from './items';
+import { copied, pasted } from './canvas/copied';
+import { same, type Item } from './items';
 import { Predictor } from './predictor.svelte';
 
 const KEY = Symbol('editor');
@@ -22,6 +23,10 @@ export interface Adding {
 
 export class EditorView {
   selected = $state.raw<Item | undefined>();
+  /** What is selected beside it. */
+  others = $state.raw<readonly Item[]>([]);
+  /** The host that is renamed in the drawing. */
+  renaming = $state<string | undefined>();
   /** The key whose meaning is shown below the panel. */
   info = $state.raw<FormKey | undefined>();
   /** The word that this key has now, if it is one of several. */
@@ -45,21 +50,40 @@ export class EditorView {
     this.wanted = path;
   }
 
-  /** Adds another one like it, beside it, and selects that. */
-  async duplicate({ section, name }: Item): Promise<void> {
-    const keys = keysOf(this.doc.drawing, { section, name });
-    if (!keys) return;
-    const base = name.replace(/-\d+$/, '');
-    let number = 2;
-    while (keysOf(this.doc.drawing, { section, name: `${base}-${number}` })) number++;
-    const host = section === 'hosts' ? this.doc.drawing?.hosts.find((each) => each.name === name) : undefined;
-    const values = host?.placed ? { ...keys, position: [Math.round(host.x) + 40, Math.round(host.y) + 70] } : keys;
-    const copy = `${base}-${number}`;
-    if (await this.doc.edit([{ op: 'add', section, name: copy, values }], `duplicating ${name}`)) this.select({ section, name: copy });
+  /** Everything that is selected. */
+  get all(): readonly Item[] {
+    return this.selected ? [this.selected, ...this.others] : [];
+  }
+
+  /** Selects an item too, or no longer. The last one shows its properties. */
+  toggle(item: Item): void {
+    const rest = this.all.filter((one) => !same(one, item));
+    this.choose(rest.length < this.all.length ? rest : [item, ...rest]);
+  }
+
+  /** Selects several: the first shows its properties. */
+  choose([first, ...others]: readonly Item[]): void {
+    this.select(first);
+    this.others = others;
+  }
+
+  /** Adds others like them, beside them, and selects those. */
+  duplicate(selected: readonly Item[] = this.all): Promise<void> {
+    return this.paste(copied(this.doc.drawing, selected) ?? '', 'duplicating');
+  }
+
+  /** Adds what is on the clipboard, and selects it. */
+  async paste(text: string, what = 'pasting'): Promise<void> {
+    const found = pasted(this.doc.drawing, text);
+    if (!found) return;
+    const [first] = found.added;
+    if (await this.doc.edit(found.edits, `${what} ${found.added.length === 1 ? first?.name : `${found.added.length} items`}`)) this.choose(found.added);
   }
 
   select(item: Item | undefined): void {
     this.selected = item;
+    this.others = [];
+    this.renaming = undefined;
     this.wanted = undefined;
     this.info = undefined;
     this.dial = undefined;

@@ -14,6 +14,8 @@ export type Axis = Schemas['Axis'];
 export type OverTime = Schemas['OverTime'];
 export type Pieces = Schemas['Pieces'];
 export type Moment = Schemas['Moment'];
+export type Rewind = Schemas['Rewind'];
+export type RewoundEvent = Schemas['RewoundEvent'];
 
 export type Report = Schemas['Report'];
 export type ReportLimit = Schemas['ReportLimit'];

@@ -98,10 +98,11 @@ export class ScatterPlot {
     return found < 0 ? undefined : this.found(this.points.place(found));
   }
 
-  /** The highest point of each of 60 parts of the time that is seen. */
-  spikes(): Found[] {
+  /** The highest point of each of 60 parts of the time that is seen, or the one of a part of it. */
+  spikes(x0?: number, x1?: number, hidden = this.hidden): Found[] {
     if (!this.view) return [];
-    return highest(this.view, this.points, 60, this.hidden).map((number) => this.found(this.points.place(number)));
+    const view = { ...this.view, x0: x0 ?? this.view.x0, x1: x1 ?? this.view.x1 };
+    return highest(view, this.points, x0 === undefined ? 60 : 1, hidden).map((number) => this.found(this.points.place(number)));
   }
 
   /** Where a point is within the canvases, in CSS pixels. */

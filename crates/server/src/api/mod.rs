@@ -15,6 +15,7 @@ mod papers;
 mod plan;
 mod predict;
 mod report;
+mod rewind;
 mod runs;
 mod server;
 
@@ -42,6 +43,9 @@ pub use report::{
     Estimate, FigureDefinition, FigureQuantity, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow,
     ReportHeard, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide,
     ReportSink, RunLimit,
+};
+pub use rewind::{
+    FlowInQueue, Remedies, Rewind, RewoundConnection, RewoundEvent, RewoundMessage, RewoundPart, RewoundQueue,
 };
 pub use runs::{
     Axis, Backend, Cdf, FigureName, FlowOverTime, Imported, Limit, Moment, NewRun, OverTime, Pieces,

@@ -4,6 +4,7 @@ mod agents;
 mod events;
 mod jobs;
 pub(crate) mod results;
+mod rewind;
 mod runs;
 mod server;
 mod sound;
@@ -81,6 +82,7 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         .routes(routes!(sound::sound))
         .routes(routes!(sound::pieces))
         .routes(routes!(sound::moment))
+        .routes(routes!(rewind::rewind))
         .routes(routes!(compare::compare))
         .routes(routes!(compare::definitions))
         .routes(routes!(jobs::list))

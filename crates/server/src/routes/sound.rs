@@ -45,9 +45,9 @@ pub(crate) struct Asked {
 #[into_params(parameter_in = Query)]
 pub(crate) struct At {
     /// When it was sent, in seconds since the start of the run.
-    at: f64,
+    pub(super) at: f64,
     /// Its latency in seconds; missing for a lost message.
-    latency: Option<f64>,
+    pub(super) latency: Option<f64>,
 }
 
 impl At {
@@ -190,7 +190,8 @@ impl App {
         Ok(EmbeddedSounds { sounds, left_out })
     }
 
-    fn moment(&self, which: &Which, at: At) -> Result<Moment, ApiError> {
+    /// The message of a flow that is nearest to a dot.
+    pub(super) fn nearest(&self, which: &Which, at: At) -> Result<Record, ApiError> {
         let mut nearest: Option<((f64, bool), Record)> = None;
         trunkline_store::read_trace(&self.trace(which)?, &mut |record| {
             let distance = at.distance(record);
@@ -199,8 +200,11 @@ impl App {
                 nearest = Some((distance, *record));
             }
         })?;
-        let none = || ApiError::not_found("the flow sent no message");
-        let Record { member, channel, sequence, .. } = nearest.ok_or_else(none)?.1;
+        nearest.map(|found| found.1).ok_or_else(|| ApiError::not_found("the flow sent no message"))
+    }
+
+    fn moment(&self, which: &Which, at: At) -> Result<Moment, ApiError> {
+        let Record { member, channel, sequence, .. } = self.nearest(which, at)?;
         let sound = self.sound(which, Asked { member, channel, of: End::Heard })?;
         if sequence as usize >= sound.fates.len() {
             return Err(ApiError::not_found("only the first ten minutes of a channel have sound"));

@@ -75,6 +75,10 @@ function toldOf({ label, swept }: { label: string; swept: string[] }): string {
   return [label, ...swept.map((text) => `swept ${text}`)].join(', ');
 }
 
+function has(selected: readonly Item[], item: Item): boolean {
+  return selected.some((one) => same(one, item));
+}
+
 export const hostNode = (name: string) => `host:${name}`;
 export const mediumNode = (name: string) => `medium:${name}`;
 
@@ -85,7 +89,7 @@ export function pins(drawing: Drawing | undefined, but: readonly string[] = []):
 }
 
 /** Nodes and edges of a drawing. */
-export function graph(drawing: Drawing, selected: Item | undefined, problems: readonly PlacedProblem[]): { nodes: CanvasNode[]; edges: CanvasEdge[] } {
+export function graph(drawing: Drawing, selected: readonly Item[], problems: readonly PlacedProblem[]): { nodes: CanvasNode[]; edges: CanvasEdge[] } {
   const hosts = new Map(drawing.hosts.map((host) => [host.name, host]));
   const nodes: CanvasNode[] = drawing.hosts.map((host) => hostAt(host, selected, problems));
   const edges: CanvasEdge[] = [];
@@ -121,7 +125,7 @@ export function graph(drawing: Drawing, selected: Item | undefined, problems: re
     const item: Item = { section: 'flow', name: flow.name };
     const bundles = drawing.bundles.filter((bundle) => bundle.flows.includes(flow.name)).map((bundle) => bundle.name);
     // A bundle has no line of its own: its flows stand out together.
-    const marked = same(selected, item) || (selected?.section === 'bundle' && bundles.includes(selected.name));
+    const marked = has(selected, item) || selected.some((one) => one.section === 'bundle' && bundles.includes(one.name));
     flow.to.forEach((to, sink) => {
       if (!hosts.has(flow.from) || !hosts.has(to) || flow.from === to) return;
       const key = `${flow.from}\0${to}`;
@@ -151,20 +155,20 @@ export function graph(drawing: Drawing, selected: Item | undefined, problems: re
   return { nodes, edges };
 }
 
-function hostAt(host: DrawnHost, selected: Item | undefined, problems: readonly PlacedProblem[]): CanvasNode {
+function hostAt(host: DrawnHost, selected: readonly Item[], problems: readonly PlacedProblem[]): CanvasNode {
   const item: Item = { section: 'hosts', name: host.name };
   return {
     id: hostNode(host.name),
     type: 'host',
     position: { x: host.x, y: host.y },
     origin: [0.5, 0.5],
-    selected: same(selected, item),
+    selected: has(selected, item),
     ariaLabel: `Host ${host.name}${host.count > 1 ? `, ${host.count} of them` : ''}${host.agent ? `, agent ${host.agent}` : ''}`,
     data: { host, item, problems: problemsOf(problems, item).length },
   };
 }
 
-function mediumAt(hosts: readonly DrawnHost[], selected: Item | undefined, data: MediumData): CanvasNode {
+function mediumAt(hosts: readonly DrawnHost[], selected: readonly Item[], data: MediumData): CanvasNode {
   const { link } = data;
   const mean = (of: (host: DrawnHost) => number) => (hosts.length === 0 ? 0 : hosts.reduce((sum, host) => sum + of(host), 0) / hosts.length);
   // A little off the middle: there the hosts of a row would hide it.
@@ -174,7 +178,7 @@ function mediumAt(hosts: readonly DrawnHost[], selected: Item | undefined, data:
     position: { x: mean((host) => host.x), y: mean((host) => host.y) + (hosts.length < 3 || flat(hosts) ? 110 : 0) },
     origin: [0.5, 0.5],
     draggable: false,
-    selected: same(selected, data.item),
+    selected: has(selected, data.item),
     ariaLabel: `${link.medium} ${link.name} of ${link.between.join(', ')}; ${toldOf(data)}`,
     data,
   };
@@ -185,13 +189,13 @@ function flat(hosts: readonly DrawnHost[]): boolean {
   return Math.max(...ys) - Math.min(...ys) < 60;
 }
 
-function linkEdge(id: string, source: string, target: string, data: LinkData, selected: Item | undefined): CanvasEdge {
+function linkEdge(id: string, source: string, target: string, data: LinkData, selected: readonly Item[]): CanvasEdge {
   return {
     id,
     type: 'link',
     source,
     target,
-    selected: same(selected, data.item),
+    selected: has(selected, data.item),
     focusable: !data.branch,
     ariaLabel: `Link ${data.link.name} between ${data.link.between.join(' and ')}; ${toldOf(data)}`,
     data,

@@ -2,6 +2,7 @@
  * The text editor, loaded when it is first shown. It stands in a shadow root: there its style sheets are adopted ones, which
  * the server's content security policy allows, where style elements would be refused.
  */
+import { autocompletion, completionKeymap, type CompletionContext } from '@codemirror/autocomplete';
 import { defaultKeymap } from '@codemirror/commands';
 import { bracketMatching, HighlightStyle, indentUnit, StreamLanguage, syntaxHighlighting } from '@codemirror/language';
 import { toml } from '@codemirror/legacy-modes/mode/toml';
@@ -13,11 +14,13 @@ import {
   EditorView,
   highlightActiveLine,
   highlightActiveLineGutter,
+  hoverTooltip,
   keymap,
   lineNumbers,
 } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { difference } from './difference';
+import type { Word } from './meaning';
 
 /** What the text view tells the page. */
 export interface TextEvents {
@@ -26,12 +29,16 @@ export interface TextEvents {
   redo: () => void;
   /** The cursor is elsewhere: an offset. */
   moved: (offset: number) => void;
+  /** What may stand at an offset; within quotes or not. */
+  words: (offset: number, isQuoted: boolean) => Word[];
+  /** What the key at an offset means. */
+  meaning: (offset: number) => { title: string; paragraphs: string[] } | undefined;
 }
 
 export interface TextEditor {
   /** Shows another text; where it is the same, the cursor and what is seen stay. */
   show(text: string): void;
-  mark(problems: { from: number; to: number; message: string }[]): void;
+  mark(problems: { from: number; to: number; message: string; fix?: { label: string; apply: () => void } }[]): void;
   /** Puts the cursor somewhere, shows that line and takes the focus. */
   go(line: number, column: number): void;
   /** Shows a line with the cursor on it, unless somebody is writing. */
@@ -46,6 +53,7 @@ export function createTextEditor(parent: ShadowRoot, text: string, events: TextE
     act();
     return true;
   };
+  const complete = (context: CompletionContext) => completed(context, events);
   const view = new EditorView({
     parent,
     root: parent,
@@ -62,6 +70,11 @@ export function createTextEditor(parent: ShadowRoot, text: string, events: TextE
         syntaxHighlighting(colours),
         indentUnit.of('    '),
         lintGutter(),
+        autocompletion({ override: [complete], icons: false }),
+        hoverTooltip((_, at) => {
+          const meaning = events.meaning(at);
+          return meaning ? { pos: at, create: () => ({ dom: told(meaning) }) } : null;
+        }),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ 'aria-label': 'The experiment file, TOML', spellcheck: 'false', tabindex: '0' }),
         // One history for text and drawing. Tab leaves the field, as everywhere on the page.
@@ -69,6 +82,7 @@ export function createTextEditor(parent: ShadowRoot, text: string, events: TextE
           { key: 'Mod-z', run: history(events.undo), preventDefault: true },
           { key: 'Mod-y', mac: 'Mod-Shift-z', run: history(events.redo), preventDefault: true },
           { key: 'Mod-Shift-z', run: history(events.redo), preventDefault: true },
+          ...completionKeymap,
           ...searchKeymap,
           ...defaultKeymap,
         ]),
@@ -97,11 +111,12 @@ export function createTextEditor(parent: ShadowRoot, text: string, events: TextE
     },
     mark(problems) {
       const length = view.state.doc.length;
-      const diagnostics: Diagnostic[] = problems.map(({ from, to, message }) => ({
+      const diagnostics: Diagnostic[] = problems.map(({ from, to, message, fix }) => ({
         from: Math.min(from, length),
         to: Math.min(Math.max(to, from), length),
         severity: 'error',
         message,
+        actions: fix ? [{ name: fix.label, apply: fix.apply }] : [],
       }));
       view.dispatch(setDiagnostics(view.state, diagnostics));
     },
@@ -118,6 +133,29 @@ export function createTextEditor(parent: ShadowRoot, text: string, events: TextE
     },
     destroy: () => view.destroy(),
   };
+}
+
+/** What may stand at the cursor: asked for, or while a word is typed. */
+function completed(context: CompletionContext, events: TextEvents) {
+  const { pos, explicit, state } = context;
+  const line = state.sliceDoc(state.doc.lineAt(pos).from, pos);
+  const isQuoted = (line.match(/"/g)?.length ?? 0) % 2 === 1;
+  const from = isQuoted ? pos - (/[^"]*$/.exec(line)?.[0].length ?? 0) : (context.matchBefore(/[\w-]+/)?.from ?? pos);
+  if (!explicit && !isQuoted && from === pos) return null;
+  const options = events.words(pos, isQuoted).map(({ label, apply, detail, info }) => ({ label, apply: apply ?? label, detail, info: info === '' ? undefined : () => told({ title: '', paragraphs: [info] }) }));
+  return options.length === 0 ? null : { from, options, validFor: isQuoted ? /^[^"]*$/ : /^[\w-]*$/ };
+}
+
+/** Help as an element: its code without the marks. */
+function told({ title, paragraphs }: { title: string; paragraphs: readonly string[] }): HTMLElement {
+  const dom = document.createElement('div');
+  dom.className = 'cm-help';
+  for (const [i, text] of [title, ...paragraphs].entries()) {
+    if (text === '') continue;
+    const part = dom.appendChild(document.createElement(i === 0 ? 'strong' : 'p'));
+    part.textContent = text.replaceAll('`', '');
+  }
+  return dom;
 }
 
 const colours = HighlightStyle.define([
@@ -145,6 +183,11 @@ const look = EditorView.theme({
   '.cm-lintPoint-error:after': { borderBottomColor: 'var(--bad)' },
   '.cm-lint-marker-error': { content: 'none', width: '8px', height: '8px', margin: '6px 2px', borderRadius: '50%', backgroundColor: 'var(--bad)' },
   '.cm-tooltip': { backgroundColor: 'var(--raised)', color: 'var(--text)', border: '1px solid var(--line)', borderRadius: '4px', maxWidth: '420px' },
+  '.cm-help': { padding: '6px 10px', fontFamily: 'var(--font)', fontSize: '13px', lineHeight: '1.4' },
+  '.cm-help p': { margin: '4px 0 0' },
+  '.cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]': { backgroundColor: 'var(--accent-soft)', color: 'var(--text)' },
+  '.cm-completionDetail': { color: 'var(--muted)', fontStyle: 'normal' },
+  '.cm-diagnosticAction': { backgroundColor: 'var(--accent)', color: 'var(--surface)', fontFamily: 'var(--font)' },
   '.cm-diagnostic-error': { borderLeft: '3px solid var(--bad)', fontFamily: 'var(--font)' },
   '.cm-panels': { backgroundColor: 'var(--ground)', color: 'var(--text)', borderColor: 'var(--line)' },
   '.cm-panel.cm-search, .cm-textfield, .cm-button': { fontFamily: 'var(--font)', fontSize: 'var(--size-small)' },

@@ -1,0 +1,57 @@
+/** A bad moment is looked at again: its cause in a sentence, one timeline, a link that holds it, and remedies that are ranked. */
+import { at, expect, picture, run, server, test } from './use';
+
+test('a brushed spike says what caused it, its link shows it again, and three remedies are ranked', async ({ page, request, context }) => {
+  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
+  const id = await run(request, (examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '').replace('[0, 1, 2, 4]', '[2]').replace('32 KiB', '256 KiB'));
+  await page.goto(at(`/runs/${id}?tab=latency`));
+  await expect(page.locator('[aria-busy=false][data-version]')).toBeVisible();
+  await page.getByRole('button', { name: 'bulk', exact: true }).first().click();
+  const box = (await page.getByRole('group', { name: /^Latency of/ }).boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  await page.keyboard.down('Shift');
+  await page.mouse.move(box.x + box.width * 0.45, box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.75, box.y + 90, { steps: 5 });
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  const moment = page.getByRole('region', { name: /^What happened: voice at/ });
+  const answer = moment.locator('.answer');
+  await expect(answer).toHaveText(/^[\d.]+ ms: [\d.]+ ms of it in the queue of trunk \(berlin>ottawa\), \d+ % of it from .*bulk.*grew to [\d.]+ KB\.$/);
+  // One axis of time for all.
+  for (const title of ['Latency', 'Queue of trunk berlin → ottawa by flow', 'Congestion windows', 'Heard audio of voice, channel 1']) await expect(moment.getByRole('group', { name: `${title}. Chart` })).toBeVisible();
+  await expect(moment.getByRole('row', { name: /trunk berlin → ottawa dropped: queue full/ })).toBeVisible();
+  await expect(page).toHaveURL(/tab=latency&point=0&repetition=0&flow=voice&at=[\d.]+&latency=[\d.]+&from=[\d.]+&to=[\d.]+$/);
+  await picture(page, 'rewind');
+
+  // The link alone shows the same.
+  const said = (await answer.textContent()) ?? '';
+  const other = await context.newPage();
+  await other.goto(page.url());
+  await expect(other.getByRole('region', { name: /^What happened/ }).locator('.answer')).toHaveText(said);
+  await other.close();
+
+  await moment.getByRole('button', { name: 'Try three remedies' }).click();
+  await expect(moment.getByRole('button', { name: 'Run as an experiment' })).toBeVisible();
+  const rows = moment.getByRole('table', { name: 'Remedies, the best first' }).getByRole('row');
+  await expect(rows).toHaveCount(5);
+  await expect(rows.last()).toContainText('fifo, as it was');
+  await picture(page, 'remedies');
+  await moment.getByRole('button', { name: 'Run as an experiment' }).click();
+  await expect(page.getByRole('region', { name: 'Figures of every flow at every point' }).getByRole('row')).toHaveCount(9);
+});
+
+test('the keyboard reaches the worst moment, and closing it takes it from the address', async ({ page, request }) => {
+  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
+  const id = await run(request, (examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '').replace('[0, 1, 2, 4]', '[1]'));
+  await page.goto(at(`/runs/${id}?tab=latency`));
+  await expect(page.locator('[aria-busy=false][data-version]')).toBeVisible();
+  await page.getByRole('group', { name: /^Latency of/ }).focus();
+  await page.keyboard.press('r');
+  const moment = page.getByRole('region', { name: /^What happened/ });
+  await expect(moment.locator('.answer')).toHaveText(/^[\d.]+ ms: /);
+  // The call has limits, the transfer has none: the call is meant.
+  await expect(moment).toHaveAccessibleName(/voice at/);
+  await moment.getByRole('button', { name: 'Close' }).click();
+  await expect(moment).toHaveCount(0);
+  await expect(page).toHaveURL(/tab=latency$/);
+});

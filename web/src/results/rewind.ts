@@ -1,0 +1,62 @@
+/** A moment of a run that is looked at again: where it is in the page's address, and what its charts are made of. */
+
+import { search } from '../api/client';
+import { counted } from '../ui/format';
+import type { Samples } from './wave';
+import type { RewoundEvent } from './types';
+
+export interface BadMoment {
+  point: number;
+  repetition: number;
+  flow: string;
+  /** When the message was sent, in seconds. */
+  at: number;
+  /** Its latency in seconds; nothing of a lost one. */
+  latency: number | undefined;
+  /** The part of time around it. */
+  from: number;
+  to: number;
+}
+
+/** What an address says of a moment; nothing if it says none. */
+export function momentOf(query: URLSearchParams): BadMoment | undefined {
+  const number = (name: string) => Number(query.get(name) ?? NaN);
+  const [at, from, to] = [number('at'), number('from'), number('to')];
+  const flow = query.get('flow');
+  if (flow === null || ![at, from, to].every(Number.isFinite) || from >= to) return undefined;
+  const latency = query.has('latency') ? number('latency') : undefined;
+  return { point: number('point') || 0, repetition: number('repetition') || 0, flow, at, latency: Number.isFinite(latency) ? latency : undefined, from, to };
+}
+
+/** The address that says it. */
+export function addressOf(run: number, { point, repetition, flow, ...moment }: BadMoment): string {
+  const short = Object.fromEntries(Object.entries(moment).map(([name, value]) => [name, value === undefined ? undefined : Number(value.toFixed(7))]));
+  return `/runs/${run}${search({ tab: 'latency', point, repetition, flow, ...short })}`;
+}
+
+/** What is seen around a message without other wishes: a second before it and after its arrival, or less where it is short. */
+export function around(t: number, value: number | null): { from: number; to: number } {
+  const room = Math.min(1, Math.max(0.05, 3 * (value ?? 1)));
+  return { from: Math.max(0, t - room), to: t + (value ?? 0) + room };
+}
+
+/** Drops and marks by link, cause and member, the most first. */
+export function tally(events: readonly RewoundEvent[]): { what: string; link: string; count: string; members: string }[] {
+  const found = new Map<string, { what: string; link: string; count: number; members: Map<string, number> }>();
+  for (const { link, member, mark, cause } of events) {
+    const what = `${mark ? 'marked' : 'dropped'}: ${cause.replaceAll('-', ' ')}`;
+    const row = found.get(`${link} ${what}`) ?? { what, link: link.replace('>', ' → '), count: 0, members: new Map<string, number>() };
+    row.count += 1;
+    row.members.set(member, (row.members.get(member) ?? 0) + 1);
+    found.set(`${link} ${what}`, row);
+  }
+  const members = (all: Map<string, number>) => [...all].toSorted((a, b) => b[1] - a[1]).map(([name, count]) => `${name} (${count})`).join(', ');
+  return [...found.values()].toSorted((a, b) => b.count - a.count).map((row) => ({ ...row, count: counted(row.count, 'packet'), members: members(row.members) }));
+}
+
+/** The part of a sound that lies in a part of the run, by the run's clock, which is `ahead` of the sound's. */
+export function cut({ rate, values }: Samples, ahead: number, from: number, to: number): { x: Float64Array; y: Float32Array } {
+  const first = Math.max(0, Math.ceil((from - ahead) * rate));
+  const y = values.subarray(first, Math.max(first, Math.min(values.length, Math.floor((to - ahead) * rate))));
+  return { x: Float64Array.from(y, (_, i) => ahead + (first + i) / rate), y };
+}
