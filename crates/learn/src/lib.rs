@@ -4,12 +4,26 @@
 //! ([`Collector`]), or a capture. All that follows is computed from them.
 
 mod collector;
+mod direction;
+mod estimate;
+mod fit;
 mod link;
 mod observations;
+pub mod output;
 pub mod plan;
+mod probing;
 mod replay;
+mod simulated;
+mod verify;
+mod write;
 
 pub use collector::Collector;
+pub use direction::{Learned, learn};
+pub use estimate::statistics::Interval;
 pub use link::{Bucket, Jitter, JitterShape, Link, Loss, Queue};
 pub use observations::{Observations, ObservedFlow, Packet, Way};
+pub use probing::{Observer, Path, ProbeError, Prober, Question, probe};
 pub use replay::Replay;
+pub use simulated::Simulated;
+pub use verify::{Verified, verify};
+pub use write::{ensemble, line, profile, sentence};

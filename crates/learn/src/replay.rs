@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use trunkline_core::Seed;
+use trunkline_core::{Seed, Time};
 use trunkline_experiment::{Experiment, NamedFiles, Progress, Scenario, Supervisor};
 
 use crate::collector::Collector;
@@ -33,35 +33,27 @@ impl Supervisor for Never {
 }
 
 impl Replay {
-    /// The packets of a direction that were sent in these times, in seconds. The times between them are left out but for a
-    /// pause in which queues drain.
+    /// The packets of a direction that were sent in these times, in seconds.
     ///
     /// # Errors
     /// If the schedule cannot be written as an experiment.
     pub fn new(observations: &Observations, way: Way, windows: &[Range<f64>]) -> Result<Replay, String> {
         let mut observed = Vec::new();
+        let begin = windows.iter().map(|window| window.start).fold(f64::INFINITY, f64::min).max(0.0);
         for flow in observations.of(way) {
             let mut packets = Vec::new();
             for packet in &flow.packets {
                 let sent = packet.sent.as_secs_f64();
-                let mut offset = 0.0;
-                for window in windows {
-                    if window.contains(&sent) {
-                        let sent = offset + (sent - window.start);
-                        packets.push(Packet {
-                            sent: trunkline_core::Time::from_nanos((sent * 1e9) as u64),
-                            ..*packet
-                        });
-                    }
-                    offset += window.end - window.start;
+                if windows.iter().any(|window| window.contains(&sent)) {
+                    packets.push(Packet { sent: Time::from_nanos(((sent - begin) * 1e9) as u64), ..*packet });
                 }
             }
             if !packets.is_empty() {
                 observed.push(ObservedFlow { packets, ..flow.clone() });
             }
         }
-        let lasts: f64 = windows.iter().map(|window| window.end - window.start).sum();
-        let (text, files) = experiment(&observed, lasts);
+        let end = windows.iter().map(|window| window.end).fold(begin, f64::max);
+        let (text, files) = experiment(&observed, end - begin);
         let read = Experiment::parse(&text, "replay", &files).map_err(|problems| problems.to_string())?;
         let scenario = Arc::clone(&read.points.first().ok_or("there is nothing to replay")?.scenario);
         Ok(Replay { scenario: Arc::unwrap_or_clone(scenario), observed })
@@ -128,8 +120,6 @@ fn experiment(flows: &[ObservedFlow], lasts: f64) -> (String, NamedFiles) {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_core::Time;
-
     use super::*;
     use crate::link::Queue;
 

@@ -1,0 +1,152 @@
+//! The JSON of a learned path: what `trunkline learn --json` prints.
+//!
+//! Numbers are in base units: seconds, bits per second, bytes, packets, shares from 0 to 1.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::observations::Way;
+use crate::probing::Path;
+use crate::verify::Verified;
+use crate::write::sentence;
+
+/// A learned path.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LearnedPath {
+    /// The other end, as given.
+    pub host: String,
+    /// The result in a sentence.
+    pub summary: String,
+    /// The profile that was written.
+    pub file: String,
+    /// Profiles of links that explain the measurement as well.
+    pub ensemble: Vec<String>,
+    /// Both directions.
+    pub directions: Vec<LearnedDirection>,
+    /// Predictions beside measurements of traffic that was not learned from.
+    pub verified: Vec<LearnedFigure>,
+    /// Other things to know, in sentences.
+    pub notes: Vec<String>,
+    /// True if the measurement was stopped before its end.
+    pub partial: bool,
+}
+
+/// A direction of a learned path.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LearnedDirection {
+    /// `forward` or `backward`.
+    pub direction: String,
+    /// Why nothing was learned; null if something was.
+    #[schema(required = true)]
+    pub problem: Option<String>,
+    /// The mechanism under load; null if it was not measured.
+    #[schema(required = true)]
+    pub mechanism: Option<String>,
+    /// Mechanisms that explain the measurement as well.
+    pub alternatives: Vec<String>,
+    /// The keys of the link.
+    pub keys: Vec<LearnedKey>,
+    /// Other things to know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A key of a learned link.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LearnedKey {
+    /// The key.
+    pub key: String,
+    /// The value as in the profile.
+    pub value: String,
+    /// Lower end of the 90 % interval of its number; null if there is none.
+    #[schema(required = true)]
+    pub low: Option<f64>,
+    /// Upper end of it; null if there is none.
+    #[schema(required = true)]
+    pub high: Option<f64>,
+    /// The reason in a sentence.
+    #[schema(required = true)]
+    pub evidence: Option<String>,
+}
+
+/// A figure that was predicted, then measured.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LearnedFigure {
+    /// The traffic.
+    pub workload: String,
+    /// The figure.
+    pub figure: String,
+    /// The mean prediction of the ensemble.
+    pub predicted: f64,
+    /// The smallest prediction.
+    pub low: f64,
+    /// The largest prediction.
+    pub high: f64,
+    /// The measurement.
+    pub measured: f64,
+    /// The relative error of the mean prediction.
+    pub error: f64,
+}
+
+impl LearnedPath {
+    /// The JSON of a path that was written to these files.
+    pub fn of(
+        host: &str,
+        path: &Path,
+        verified: &[Verified],
+        file: String,
+        ensemble: Vec<String>,
+    ) -> LearnedPath {
+        let direction = |way: Way| match &path.ways[way as usize] {
+            Err(problem) => LearnedDirection {
+                direction: way.name().to_owned(),
+                problem: Some(problem.clone()),
+                mechanism: None,
+                alternatives: Vec::new(),
+                keys: Vec::new(),
+                notes: Vec::new(),
+            },
+            Ok(learned) => LearnedDirection {
+                direction: way.name().to_owned(),
+                problem: None,
+                mechanism: learned.is_loaded.then(|| learned.link.mechanism().to_owned()),
+                alternatives: learned.alternatives.iter().map(|link| link.mechanism().to_owned()).collect(),
+                keys: learned
+                    .link
+                    .keys()
+                    .into_iter()
+                    .map(|(key, value)| {
+                        let interval = learned.interval(key);
+                        let evidence = learned.evidence.iter().rfind(|(known, _)| *known == key);
+                        LearnedKey {
+                            key: key.to_owned(),
+                            value,
+                            low: interval.map(|interval| interval.low).filter(|end| end.is_finite()),
+                            high: interval.map(|interval| interval.high).filter(|end| end.is_finite()),
+                            evidence: evidence.map(|(_, reason)| reason.clone()),
+                        }
+                    })
+                    .collect(),
+                notes: learned.notes.clone(),
+            },
+        };
+        let figure = |one: &Verified| LearnedFigure {
+            workload: one.workload.to_owned(),
+            figure: one.figure.to_owned(),
+            predicted: one.predicted.value,
+            low: one.predicted.low,
+            high: one.predicted.high,
+            measured: one.measured,
+            error: one.error(),
+        };
+        LearnedPath {
+            host: host.to_owned(),
+            summary: sentence(path, verified),
+            file,
+            ensemble,
+            directions: Way::ALL.into_iter().map(direction).collect(),
+            verified: verified.iter().map(figure).collect(),
+            notes: path.notes.clone(),
+            partial: path.is_partial,
+        }
+    }
+}
