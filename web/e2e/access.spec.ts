@@ -61,6 +61,10 @@ for (const theme of ['light', 'dark'] as const) {
     await expect(page.getByRole('dialog').getByRole('button').nth(3)).toBeVisible();
     faults.push(...(await read(page, 'open')));
     await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'History', exact: true }).click();
+    await expect(page.getByRole('dialog', { name: 'History of this draft' })).toBeVisible();
+    faults.push(...(await read(page, 'history')));
+    await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Keys' }).click();
     await expect(page.getByRole('dialog')).toBeVisible();
     faults.push(...(await read(page, 'keys')));

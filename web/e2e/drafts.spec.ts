@@ -1,4 +1,5 @@
 /** Nothing that was drawn is lost: not between windows, not at New, not by renaming, not without the server. */
+import { STATE } from './server';
 import { at, draft, expect, experiment, picture, test } from './use';
 
 const TEXT = experiment('of the first window');
@@ -203,10 +204,49 @@ test('what was meant is written by a click, and a duplicate stands beside what i
   await expect(page.getByText('No problems')).toBeVisible();
   await page.getByRole('tab', { name: 'Properties' }).click();
   await page.locator('.svelte-flow__edge-label', { hasText: 'voice' }).first().click();
-  await page.getByRole('button', { name: 'Duplicate' }).click();
+  await page.getByRole('button', { name: 'Duplicate', exact: true }).click();
   await expect(page.locator('.svelte-flow__edge-label', { hasText: 'voice-2' })).toBeVisible();
   await expect(page.getByLabel('Properties of')).toHaveValue('flow/voice-2');
   await page.locator('.svelte-flow__node', { hasText: 'berlin' }).click();
   await page.keyboard.press('Control+d');
   await expect(page.locator('.svelte-flow__node')).toHaveCount(3);
+});
+
+test('the server keeps drafts with their history, and nothing is overwritten in silence', async ({ page, browser }) => {
+  await draft(page, TEXT.replace('of the first window', 'seen everywhere'), 'everywhere.toml');
+  await page.goto(at('/edit'));
+  const duration = (of: typeof page) => of.getByLabel('duration', { exact: true });
+  const change = async (of: typeof page, to: string) => {
+    const saved = of.waitForResponse((response) => response.url().includes('/drafts/') && response.request().method() === 'PUT');
+    await duration(of).fill(to);
+    await duration(of).press('Enter');
+    return (await saved).status();
+  };
+  expect(await change(page, '11 s')).toBe(200);
+  expect(await change(page, '12 s')).toBe(200);
+  // Another browser has it too.
+  const context = await browser.newContext({ storageState: STATE });
+  const other = await context.newPage();
+  await other.goto(at('/edit'));
+  await other.getByRole('button', { name: 'Open…' }).click();
+  await other.getByRole('dialog').getByRole('button', { name: /^everywhere\.toml/ }).first().click();
+  await expect(duration(other)).toHaveValue('12 s');
+  expect(await change(other, '13 s')).toBe(200);
+  // The first window does not know of it: it goes on with a draft of its own, and says so.
+  expect(await change(page, '14 s')).toBe(409);
+  await expect(page.getByText(/also changed in another window. Nothing is overwritten/)).toBeVisible();
+  await expect(page.getByLabel('Name of the file')).toHaveValue('everywhere-copy.toml');
+  await expect(duration(page)).toHaveValue('14 s');
+  await expect(duration(other)).toHaveValue('13 s');
+  // An earlier version is had back, as a step that can be undone.
+  await other.getByRole('button', { name: 'History' }).click();
+  const versions = other.getByRole('dialog').getByRole('listitem');
+  await expect(versions).toHaveCount(2);
+  await versions.last().getByRole('button').click();
+  await expect(duration(other)).toHaveValue('11 s');
+  await other.getByRole('button', { name: /^Undo: going back/ }).click();
+  await expect(duration(other)).toHaveValue('13 s');
+  await other.getByRole('button', { name: 'Duplicate the file' }).click();
+  await expect(other.getByLabel('Name of the file')).toHaveValue('everywhere-copy.toml');
+  await context.close();
 });

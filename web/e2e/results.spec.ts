@@ -299,6 +299,27 @@ test('a click on a spike of the latency plays that moment, from a second before 
   await expect(page.getByRole('alert')).toContainText('No sound of bulk');
 });
 
+test('another playout delay is heard within a second, at the same place of the sound', async ({ page, request }) => {
+  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
+  const id = await run(request, (examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '').replace('[0, 1, 2, 4]', '[2]'));
+  await page.goto(at(`/runs/${id}?tab=sound`));
+  const told = page.getByText(/pieces? lost .* late/);
+  await expect(told).not.toContainText(' 0 late');
+  const slider = page.getByRole('slider', { name: /^Playout delay: 60\.0.ms, as in the run/ });
+  await expect(slider).toHaveValue('60');
+  await page.getByRole('slider', { name: 'Position in seconds' }).fill('1');
+  const took: number[] = [];
+  for (const [ms, late] of [[400, / 0 late/], [0, / [1-9]\d* late/], [400, / 0 late/]] as const) {
+    const began = Date.now();
+    await page.getByRole('slider', { name: /^Playout delay/ }).fill(String(ms));
+    await expect(told).toContainText(late);
+    took.push(Date.now() - began);
+  }
+  expect(Math.min(...took), `of ${took.join(', ')} ms`).toBeLessThan(1000);
+  await expect(page.getByRole('slider', { name: 'Position in seconds' })).toHaveValue('1');
+  await picture(page, 'playout');
+});
+
 test('a run is saved as one file, which opens without a server and plays', async ({ page, request }, info) => {
   const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
   const id = await run(request, examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '');

@@ -46,6 +46,17 @@ test('two browsers watch a run; one that was cut off misses nothing', async ({ p
   await other.close();
 });
 
+test('a live run has the simulated band behind its points, and the page says when it leaves it', async ({ page }) => {
+  await draft(page, LIVE.replace('rate = "100 Mbit/s"', 'rate = "100 Mbit/s"\ndelay = "30 ms"').replace('"6 s"', '"8 s"').replace('count = 8', 'count = 2'));
+  await page.goto(at('/edit'));
+  await page.getByLabel('Where to run').selectOption('live');
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await expect(page.getByText('Shaded: where the simulation of the file')).toBeVisible();
+  // The link that is drawn does not apply: this machine is faster.
+  await expect(page.getByRole('status').filter({ hasText: /^voice has left the simulated band since \d+ s: 100 % of its messages take less than 30\.0\u202fms.* less delay would fit better\.$/ })).toBeVisible();
+  await picture(page, 'band');
+});
+
 test('a run is stopped, and resumed to its end', async ({ page, request }) => {
   test.setTimeout(180_000);
   const { job } = await begin(request, experiment('stopped and resumed', { seconds: 40, repetitions: 8 }));

@@ -89,17 +89,19 @@ export async function run(request: APIRequestContext, text: string): Promise<num
 
 /** Puts an experiment into the editor before the page is opened. */
 export async function draft(page: Page, text: string, name = 'drawn.toml'): Promise<void> {
-  await page.addInitScript(([text, name]) => {
+  // The server keeps drafts by their ids.
+  const id = `t-${Date.now()}-${Math.floor(Math.random() * 1e9)}`;
+  await page.addInitScript(([text, name, id]) => {
     try {
       if (sessionStorage.getItem('drafted')) return;
       // This window begins with it, and with no draft of its own.
       sessionStorage.removeItem('trunkline.draft');
-      localStorage.setItem('trunkline.draft.of-a-test', JSON.stringify({ text, name, at: Date.now() }));
+      localStorage.setItem(`trunkline.draft.${id}`, JSON.stringify({ text, name, at: Date.now() }));
       sessionStorage.setItem('drafted', 'yes');
     } catch {
       // A report is shown without any storage.
     }
-  }, [text, name]);
+  }, [text, name, id]);
 }
 
 /** Every test fails if its page asks anything of another site, or if something goes wrong in it. */

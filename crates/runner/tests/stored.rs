@@ -161,7 +161,7 @@ fn the_sound_of_a_channel_is_that_of_the_received_files() {
     let one = &run.points[0].repetitions[0];
     let sound = |channel: (u32, u16)| {
         let (scenario, seed) = (&experiment.points[0].scenario, Seed::new(run.info.seed, 0));
-        channel_sound(scenario, 0, channel, seed, &one.traces[0].1).expect("the trace can be read")
+        channel_sound(scenario, 0, channel, seed, &one.traces[0].1, None).expect("the trace can be read")
     };
     for (member, channel) in [(0, 0), (1, 1)] {
         let sound = sound((member, channel)).expect("it is voice");
@@ -202,7 +202,7 @@ fn members_of_a_flow_that_is_made_for_several_hosts_have_their_own_sound() {
     let (scenario, seed) = (&experiment.points[0].scenario, Seed::new(run.info.seed, 0));
     let one = &run.points[0].repetitions[0];
     for member in 0..4 {
-        let sound = channel_sound(scenario, 0, (member, 0), seed, &one.traces[0].1);
+        let sound = channel_sound(scenario, 0, (member, 0), seed, &one.traces[0].1, None);
         let sound = sound.expect("the trace can be read").expect("it is voice");
         let file = one.audio.iter().find(|path| path.ends_with(format!("voice-{member}-0.wav")));
         let bytes = std::fs::read(file.expect("it was received")).expect("the file can be read");
@@ -222,7 +222,7 @@ fn the_sound_of_a_long_run_is_that_of_its_first_ten_minutes() {
         Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
     let (scenario, seed) = (&experiment.points[0].scenario, Seed::new(run.info.seed, 0));
     let trace = &run.points[0].repetitions[0].traces[0].1;
-    let sound = channel_sound(scenario, 0, (0, 0), seed, trace).expect("the trace can be read");
+    let sound = channel_sound(scenario, 0, (0, 0), seed, trace, None).expect("the trace can be read");
     assert_eq!(sound.map(|sound| (sound.fates.len(), sound.sent.len())), Some((60_000, 600 * 8_000)));
 }
 

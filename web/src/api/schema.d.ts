@@ -331,6 +331,47 @@ export interface components {
             /** @description The text for people. */
             title: string;
         };
+        /** @description A draft. */
+        Draft: {
+            /** @description Its id. */
+            id: string;
+            /** @description The file's name. */
+            name: string;
+            /** @description The experiment file. */
+            text: string;
+            /** @description The versions that are kept, the oldest first: those within a minute become one, and at most 100 are kept. */
+            versions: components["schemas"]["DraftVersion"][];
+        };
+        /** @description A draft without its text. */
+        DraftInfo: {
+            /**
+             * Format: date-time
+             * @description The time of that.
+             */
+            at: string;
+            /** @description Its id. */
+            id: string;
+            /** @description The file's name. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Its last version.
+             */
+            version: number;
+        };
+        /** @description A version of a draft. */
+        DraftVersion: {
+            /**
+             * Format: date-time
+             * @description When it was written.
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description Its number.
+             */
+            number: number;
+        };
         /** @description The drawing of an experiment file. Names of objects that do not exist are kept; the check reports them. */
         Drawing: {
             /** @description Bundles. */
@@ -948,6 +989,18 @@ export interface components {
             /** @description The one-time code that `trunkline agent pair` printed there. */
             code: string;
         };
+        /** @description A text to be kept. */
+        NewDraft: {
+            /**
+             * Format: int64
+             * @description The version that the text is based on; missing for a new draft. If it is not the last one, nothing is written.
+             */
+            base?: number | null;
+            /** @description The file's name. */
+            name: string;
+            /** @description The experiment file. */
+            text: string;
+        };
         /** @description A search: exactly one of `maximise` and `minimise` is required. */
         NewPlan: {
             /** @description Backend that measures the candidates. */
@@ -1208,6 +1261,11 @@ export interface components {
             late: number[][];
             /** @description Messages of which nothing is heard although they were due: lost, refused by the sender, or under way at the end. */
             lost: number[][];
+            /**
+             * Format: double
+             * @description The playout delay with which they are, in seconds; missing if the flow does not have one.
+             */
+            playout?: number | null;
         };
         /** @description An answer. */
         PlanAnswer: {

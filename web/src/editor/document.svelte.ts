@@ -97,6 +97,12 @@ export class ExperimentDocument {
     void this.check();
   }
 
+  /** Another text takes the place of this one, as a step that can be undone. */
+  rewrite(text: string, what: string): void {
+    this.change(text, what);
+    void this.check();
+  }
+
   /** The text is kept elsewhere now. */
   markSaved(): void {
     this.saved = this.text;

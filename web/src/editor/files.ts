@@ -83,6 +83,14 @@ export function newDraft(): void {
   void isOurs(id);
 }
 
+/** From now on a draft that exists is written, unless another window writes it. Returns whether it is. */
+export async function adoptDraft(id: string): Promise<boolean> {
+  if (!(await isOurs(id))) return false;
+  own(id);
+  last = undefined;
+  return true;
+}
+
 /** What was restored or kept last. */
 let last: string | undefined;
 

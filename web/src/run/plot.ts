@@ -4,7 +4,7 @@
  */
 
 import { quantity, scaled } from '../ui/format';
-import { themeColour } from '../ui/theme';
+import { seriesVariable, themeColour } from '../ui/theme';
 import { dotSize, highest, nearest, paint, word, type Ink, type View } from './paint';
 import type { Points } from './points';
 import { logTicks, ticks } from './scale';
@@ -25,6 +25,8 @@ export class ScatterPlot {
   by: 'flow' | 'channel' = 'flow';
   /** Flows that are not drawn. */
   hidden: ReadonlySet<number> = new Set();
+  /** Latencies between which flows were simulated, drawn behind their points. */
+  bands: readonly { flow: number; least: number; most: number }[] = [];
   /** How many colours there are before they repeat. */
   private colours = new Uint32Array(0);
   private lost = 0;
@@ -152,6 +154,12 @@ export class ScatterPlot {
     const at = (share: number) => Math.round(top + height * (1 - share)) + 0.5;
     const low = view.log ? Math.log(view.y0) : view.y0;
     const range = (view.log ? Math.log(view.y1) : view.y1) - low;
+    for (const { flow, least, most } of this.bands) {
+      if (this.hidden.has(flow)) continue;
+      const share = (value: number) => Math.min(1, Math.max(0, ((view.log ? Math.log(Math.max(value, 1e-9)) : value) - low) / range));
+      context.fillStyle = `color-mix(in srgb, ${themeColour(seriesVariable(flow))} 22%, transparent)`;
+      context.fillRect(left, at(share(most)), width, Math.max(2, at(share(least)) - at(share(most))));
+    }
     const marks = view.log ? logTicks(view.y0, view.y1) : ticks(view.y0, view.y1, Math.max(2, height / 44));
     const unit = scaled(Math.max(Math.abs(view.y1), Math.abs(view.y0)), 's');
     context.textAlign = 'right';

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use trunkline_audio::conceal::Concealer;
-use trunkline_core::Seed;
+use trunkline_core::{Duration, Seed, Time};
 use trunkline_experiment::Scenario;
-use trunkline_metrics::Fate;
+use trunkline_metrics::{Fate, Record};
 use trunkline_store::{StoreError, read_trace};
 use trunkline_traffic::MessageBuffer;
 
@@ -29,7 +29,7 @@ pub struct ChannelSound {
     pub fates: Vec<Fate>,
 }
 
-/// Makes the sound of a channel of a repetition with this seed and trace. `None` if the flow has no audio in messages of one
+/// Makes the sound of a channel of a repetition with this seed and trace, with its own playout delay or another one. `None` if the flow has no audio in messages of one
 /// length, a `playback`, or no such member or channel. Only the first ten minutes are reconstructed.
 ///
 /// # Errors
@@ -40,6 +40,7 @@ pub fn channel_sound(
     (member, channel): (u32, u16),
     seed: Seed,
     trace: &Path,
+    playout: Option<Duration>,
 ) -> Result<Option<ChannelSound>, StoreError> {
     let Some(of) = scenario.flows.get(flow).filter(|of| member < of.meta.ids() && channel < of.meta.channels)
     else {
@@ -67,6 +68,7 @@ pub fn channel_sound(
     let most = LONGEST * format.sample_rate as usize / samples;
 
     let mut fates = Vec::new();
+    let mut arrivals = Arrivals::default();
     read_trace(trace, &mut |record| {
         let place = record.sequence as usize;
         let is_it = record.member == member && record.channel == channel && place < most;
@@ -75,8 +77,12 @@ pub fn channel_sound(
                 fates.resize(place + 1, Fate::Lost);
             }
             fates[place] = record.fate;
+            arrivals.add(place, record);
         }
     })?;
+    if let Some(playout) = playout {
+        arrivals.judge(playout, &mut fates);
+    }
 
     let (mut sent, mut messages) = (Vec::new(), MessageBuffer::default());
     while let Some(due) = source.next_due().filter(|_| sent.len() < samples * fates.len()) {
@@ -100,4 +106,63 @@ pub fn channel_sound(
         }
     }
     Ok(Some(ChannelSound { sample_rate: format.sample_rate, sent, heard, samples, fates }))
+}
+
+/// When the messages of a channel arrived.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// The first arrival of all, and when that message was due.
+    first: Option<(Time, Time)>,
+    /// The place of each message, when it arrived, and when it was due.
+    all: Vec<(usize, Time, Time)>,
+}
+
+impl Arrivals {
+    fn add(&mut self, place: usize, record: &Record) {
+        let Some(received) = record.received else { return };
+        if self.first.is_none_or(|(first, _)| received < first) {
+            self.first = Some((received, record.due));
+        }
+        self.all.push((place, received, record.due));
+    }
+
+    /// Judges which messages are late with this playout delay: as [`FlowMeta::playout`](trunkline_metrics::FlowMeta::playout) says.
+    fn judge(&self, playout: Duration, fates: &mut [Fate]) {
+        let Some((first, first_due)) = self.first else { return };
+        for (place, received, due) in &self.all {
+            let deadline = (first + playout).as_nanos() + due.as_nanos();
+            let is_late = received.as_nanos() + first_due.as_nanos() > deadline;
+            fates[*place] = if is_late { Fate::Late } else { Fate::Received };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_playout_delay_judges_each_arrival_anew() {
+        let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
+        let record = |due: u64, received: Option<u64>| Record {
+            member: 0,
+            channel: 0,
+            sequence: 0,
+            due: at(due),
+            sent: Some(at(due)),
+            received: received.map(at),
+            reflected: None,
+            payload: 80,
+            fate: Fate::Received,
+        };
+        let mut arrivals = Arrivals::default();
+        let records = [record(0, Some(50)), record(10, Some(90)), record(20, None), record(30, Some(80))];
+        records.iter().enumerate().for_each(|(place, record)| arrivals.add(place, record));
+        let mut fates = [Fate::Late, Fate::Received, Fate::Lost, Fate::Late];
+        // The second took 30 ms longer than the first one.
+        arrivals.judge(Duration::from_millis(29), &mut fates);
+        assert_eq!(fates, [Fate::Received, Fate::Late, Fate::Lost, Fate::Received]);
+        arrivals.judge(Duration::from_millis(30), &mut fates);
+        assert_eq!(fates, [Fate::Received, Fate::Received, Fate::Lost, Fate::Received]);
+    }
 }

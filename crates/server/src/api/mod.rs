@@ -7,6 +7,7 @@ mod advice;
 mod agents;
 mod check;
 mod compare;
+mod drafts;
 mod drawing;
 mod error;
 mod events;
@@ -26,6 +27,7 @@ pub use advice::{
 pub use agents::{Agent, NewAgent};
 pub use check::{BackendReasons, Checked, ExperimentSummary, Problem, Text};
 pub use compare::{CompareEstimate, Comparison, ComparisonRow, Definition};
+pub use drafts::{Draft, DraftInfo, DraftVersion, NewDraft};
 pub use drawing::{Drawn, Edited, Edits, Example};
 pub use error::{ApiError, ErrorBody, ErrorInfo, ErrorKind};
 pub use events::{End, FlowThroughput, QueueLength, Records, RepetitionDone, Warning};

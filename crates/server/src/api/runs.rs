@@ -168,6 +168,9 @@ pub struct Pieces {
     pub lost: Vec<[f64; 2]>,
     /// Messages that arrived after their playout deadline.
     pub late: Vec<[f64; 2]>,
+    /// The playout delay with which they are, in seconds; missing if the flow does not have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub playout: Option<f64>,
 }
 
 /// The place of a message in the sound of its channel.

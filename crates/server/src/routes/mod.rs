@@ -1,6 +1,7 @@
 //! Which address does what.
 
 mod agents;
+mod drafts;
 mod events;
 mod jobs;
 pub(crate) mod results;
@@ -62,6 +63,8 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         .routes(routes!(drawing::edit))
         .routes(routes!(drawing::examples))
         .routes(routes!(predict::predict))
+        .routes(routes!(drafts::list))
+        .routes(routes!(drafts::draft, drafts::keep, drafts::remove))
         .routes(routes!(runs::list, runs::begin))
         .routes(routes!(runs::import))
         .routes(routes!(runs::run, runs::remove))

@@ -9,7 +9,7 @@ use data_encoding::BASE64;
 use serde::Deserialize;
 use trunkline_audio::format::{Encoding, Endian, Format};
 use trunkline_audio::wav::header_of;
-use trunkline_core::{Seed, Time};
+use trunkline_core::{Duration, Seed, Time};
 use trunkline_experiment::Experiment;
 use trunkline_metrics::{Fate, Record};
 use trunkline_report::{EmbeddedSound, EmbeddedSounds};
@@ -37,6 +37,9 @@ pub(crate) struct Asked {
     channel: u16,
     /// Which sound [default: heard].
     of: End,
+    /// Playout delay in milliseconds [default: that of the flow].
+    #[param(minimum = 0, maximum = 60_000)]
+    playout_ms: Option<f64>,
 }
 
 /// A dot of the latency chart.
@@ -109,7 +112,16 @@ pub(crate) async fn pieces(
     Path(which): Path<Which>,
     Query(asked): Query<Asked>,
 ) -> Result<Json<Pieces>, ApiError> {
-    app.blocking(move |app| Ok(Json(found(&app.sound(&which, asked)?)))).await
+    app.blocking(move |app| {
+        let run = app.store.run(which.id)?;
+        let experiment = app.stored_experiment(&run)?;
+        let pieces = found(&sound_of(&run, &experiment, &which, asked)?);
+        let flows = &experiment.points[0].scenario.flows;
+        let meta = flows.iter().map(|flow| &flow.meta).find(|meta| meta.name == which.flow);
+        let own = meta.and_then(|meta| meta.playout).map(|playout| playout.as_secs_f64());
+        Ok(Json(Pieces { playout: asked.playout_ms.map(|ms| ms / 1e3).or(own), ..pieces }))
+    })
+    .await
 }
 
 /// The place of a message in the sound of its channel: the message of the flow that is nearest to this moment. Sound leaves out
@@ -143,6 +155,7 @@ fn found(sound: &ChannelSound) -> Pieces {
         duration: sound.fates.len() as f64 * length,
         lost: of(|fate| !matches!(fate, Fate::Received | Fate::Late)),
         late: of(|fate| fate == Fate::Late),
+        playout: None,
     }
 }
 
@@ -205,7 +218,7 @@ impl App {
 
     fn moment(&self, which: &Which, at: At) -> Result<Moment, ApiError> {
         let Record { member, channel, sequence, .. } = self.nearest(which, at)?;
-        let sound = self.sound(which, Asked { member, channel, of: End::Heard })?;
+        let sound = self.sound(which, Asked { member, channel, ..Asked::default() })?;
         if sequence as usize >= sound.fates.len() {
             return Err(ApiError::not_found("only the first ten minutes of a channel have sound"));
         }
@@ -228,6 +241,12 @@ fn sound_of(
     asked: Asked,
 ) -> Result<ChannelSound, ApiError> {
     let trace = trace(run, which)?;
+    let playout = match asked.playout_ms {
+        Some(ms) if !(0.0..=60_000.0).contains(&ms) => {
+            return Err(ApiError::input("`playout_ms` must be from 0 to 60000"));
+        }
+        ms => ms.map(|ms| Duration::from_nanos((ms * 1e6) as u64)),
+    };
     let choice = run.points.iter().find(|point| point.index == which.point).map(|point| &point.choice);
     let point = experiment.points.iter().find(|point| Some(&point.choice) == choice);
     let flow =
@@ -236,7 +255,7 @@ fn sound_of(
     let seed = Seed::new(run.info.seed, which.repetition);
     let sound = match place {
         Some((point, flow)) => {
-            channel_sound(&point.scenario, flow, (asked.member, asked.channel), seed, &trace)?
+            channel_sound(&point.scenario, flow, (asked.member, asked.channel), seed, &trace, playout)?
         }
         None => None,
     };
@@ -256,7 +275,7 @@ mod tests {
         use Fate::{Late, Lost, Received, Refused};
         let fates = vec![Lost, Refused, Received, Late, Late, Lost, Received];
         let sound = ChannelSound { sample_rate: 8000, sent: vec![], heard: vec![], samples: 80, fates };
-        let Pieces { duration, lost, late } = found(&sound);
+        let Pieces { duration, lost, late, .. } = found(&sound);
         let ms =
             |pieces: Vec<[f64; 2]>| pieces.concat().iter().map(|s| (s * 1e3).round()).collect::<Vec<_>>();
         assert_eq!((duration * 1e3).round(), 70.0);
