@@ -8,6 +8,10 @@ use trunkline_audio::pipeline::{
 };
 use trunkline_core::delivery_trace::{DeliveryTrace, Moment};
 use trunkline_core::{Duration, Time};
+use trunkline_experiment::{Experiment, NamedFiles};
+use trunkline_learn::Way;
+use trunkline_learn::import::capture::Source;
+use trunkline_learn::import::{self, Clocks, ImportError, Learned};
 
 /// A target: its corpus folder and its body.
 pub type Target = (&'static str, fn(&[u8]));
@@ -17,6 +21,7 @@ pub const TARGETS: &[Target] = &[
     #[cfg(target_os = "linux")]
     ("agent", agent),
     ("audio_packets", audio_packets),
+    ("capture", capture),
     #[cfg(target_os = "linux")]
     ("control", control),
     ("dccp", dccp),
@@ -28,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     ("frames", frames),
     ("framing", framing),
     ("quic", quic),
+    ("recording", recording),
     ("rtp", rtp),
     ("sctp", sctp),
     ("sdp", sdp),
@@ -95,6 +101,45 @@ fn audio_packets_of(stream: &Stream, data: &[u8]) {
         assert!(played.iter().all(|sample| sample.abs() < 100.0), "{played:?}");
     }
     assert_eq!(unpacker.counters().delivered, delivered);
+}
+
+/// Captures at one end and at both: any bytes are either a description that can be read, or refused in one line.
+pub fn capture(data: &[u8]) {
+    let learned = import::capture::one_end(Source { name: "a", from: &mut &*data });
+    described(learned);
+    // The same packets at both ends, and a part of them; and two different files.
+    let parts = data.split_at(data.len() / 2);
+    for (mut first, mut second) in [(data, data), (data, parts.0), parts] {
+        let sources = [Source { name: "a", from: &mut first }, Source { name: "b", from: &mut second }];
+        described(import::capture::both_ends(sources, Clocks::Apart));
+    }
+}
+
+/// A description that was learned is TOML, and a refusal has one line.
+fn described(learned: Result<Learned, ImportError>) {
+    match learned {
+        Ok(learned) => {
+            let text = learned.to_toml("a", "now");
+            let link =
+                text.replace("[forward]", "[link.l.forward]").replace("[backward]", "[link.l.backward]");
+            let file = format!(
+                "name = \"a\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.l]\nbetween = [\"a\", \"b\"]\n{}",
+                link.replace("doc = ", "# doc = ")
+            );
+            let files: std::collections::BTreeMap<String, Vec<u8>> = learned
+                .attachments
+                .iter()
+                .map(|attachment| (Learned::file_name("a", attachment), attachment.bytes.clone()))
+                .collect();
+            let read = Experiment::parse(&file, "a", &NamedFiles::from(files));
+            assert!(
+                read.is_ok(),
+                "{}\n{file}",
+                read.err().map_or_else(String::new, |problems| problems.to_string())
+            );
+        }
+        Err(problem) => assert!(!problem.to_string().contains('\n'), "{problem}"),
+    }
 }
 
 /// The control socket of a wire: no bytes bring it down, go unanswered, or set what loses packets uncounted.
@@ -174,6 +219,15 @@ pub fn framing(data: &[u8]) {
 /// sent.
 pub fn quic(data: &[u8]) {
     trunkline_adapters::quic::fuzz_quic(data);
+}
+
+/// Recordings that are not captures (iBoxNet's profiles, traces and logs of mahimahi and Pantheon): as for captures.
+pub fn recording(data: &[u8]) {
+    let _ = import::recognise(data);
+    described(import::iboxnet::read("a", data));
+    described(import::delivery::read_log("a", Way::Forward, data));
+    let text = String::from_utf8_lossy(data);
+    described(import::delivery::read_traces(&["a"], &[&text]).map_err(|(_, problem)| problem));
 }
 
 /// RTP: no datagrams make its codecs or a session panic or break the contract, and what the codecs read they write again.

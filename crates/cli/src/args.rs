@@ -6,6 +6,7 @@ pub mod kernel;
 pub mod learn;
 pub mod listen;
 pub mod manual;
+pub mod paths;
 pub mod peer;
 pub mod probe;
 pub mod runs;
@@ -128,6 +129,12 @@ pub enum Command {
     /// Measure a path and write its description as a link profile
     #[command(hide = true)]
     Learn(learn::Learn),
+
+    /// List, show, compare, import, export and remove learned paths
+    ///
+    /// A path is a link profile, as `trunkline learn` writes it, in the folder `paths` of the store. `profile = "NAME"` in an
+    /// experiment file uses it, unless the file's own folder has NAME.toml.
+    Paths(paths::Paths),
 
     /// Compare a received recording with the one that was sent
     ///

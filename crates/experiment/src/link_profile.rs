@@ -87,6 +87,7 @@ pub(crate) fn fill_in_files(root: &mut Node, shelf: &Shelf<'_>, most: u64) -> Re
     };
     for link in links.node.table_mut().into_iter().flat_map(|links| &mut links.0) {
         let Some(link) = link.node.table_mut() else { continue };
+        name_file(link, shelf);
         let Some((named, path)) = file(link) else { continue };
         let profile = shelf.profile(path);
         let Some(profile) = profile.as_ref().ok().filter(|profile| profile.table.is_ok()) else { continue };
@@ -100,6 +101,24 @@ pub(crate) fn fill_in_files(root: &mut Node, shelf: &Shelf<'_>, most: u64) -> Re
         }
     }
     Ok(())
+}
+
+/// Replaces the name of a learned path by that of its file, if there is one.
+fn name_file(link: &mut Table, shelf: &Shelf<'_>) {
+    let profile = link.0.iter_mut().find(|entry| &*entry.key == PROFILE);
+    let Some(Item::Text(name)) = profile.map(|entry| &mut entry.node.item) else { return };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if is_file(name)
+        || name.is_empty()
+        || !name.chars().all(is_plain)
+        || NAMES.iter().any(|known| known.name == &**name)
+    {
+        return;
+    }
+    let path = format!("{name}.toml");
+    if shelf.profile(&path).is_ok() {
+        *name = path.into();
+    }
 }
 
 /// Takes a key out of both directions of a link where its profile, a file, has put it: a value for the whole link

@@ -7,6 +7,7 @@ mod collector;
 mod direction;
 mod estimate;
 mod fit;
+pub mod import;
 mod link;
 mod observations;
 pub mod output;

@@ -1,11 +1,22 @@
 //! Reading an experiment file and what it names.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use trunkline_experiment::{Experiment, Files, FilesError, Problems, Setting};
 use trunkline_store::{Store, StoredRun};
 
-/// Files beside an experiment file: its relative paths start in its folder.
+/// The folder of learned paths, once the program has set it.
+static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+
+/// Sets the folder of learned paths, once: a file that is not beside an experiment file is read there.
+pub fn set_library(folder: PathBuf) {
+    // The first one stays.
+    let _ = LIBRARY.set(folder);
+}
+
+/// Files beside an experiment file: its relative paths start in its folder. Plain names that are not there are those of learned
+/// paths.
 #[derive(Clone, Debug)]
 pub struct DirectoryFiles {
     directory: PathBuf,
@@ -20,7 +31,14 @@ impl DirectoryFiles {
 
 impl Files for DirectoryFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
-        std::fs::read(self.directory.join(path)).map_err(|e| FilesError::new(describe(&e)))
+        match std::fs::read(self.directory.join(path)) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                let learned = LIBRARY.get().filter(|_| Path::new(path).file_name() == Some(path.as_ref()));
+                let learned = learned.and_then(|folder| std::fs::read(folder.join(path)).ok());
+                learned.ok_or_else(|| FilesError::new(describe(&e)))
+            }
+            read => read.map_err(|e| FilesError::new(describe(&e))),
+        }
     }
 }
 

@@ -6,8 +6,10 @@ mod check;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod learn;
+mod learn_from;
 mod listen;
 mod paper;
+mod paths;
 mod peer;
 mod plan;
 mod probe;
@@ -38,6 +40,9 @@ use crate::output::{self, Failure};
 /// Does what the command line says.
 pub fn main(cli: Cli) -> ExitCode {
     output::set_up(&cli.global);
+    if let Ok(folder) = paths::folder(&cli.global) {
+        trunkline_runner::set_library(folder);
+    }
     let done = match &cli.command {
         Command::Run(arguments) => run::run(&cli.global, arguments),
         Command::Plan(arguments) => plan::plan(&cli.global, arguments),
@@ -50,6 +55,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Receive(arguments) => receive::receive(&cli.global, arguments),
         Command::Reflect(arguments) => reflect::reflect(&cli.global, arguments),
         Command::Learn(arguments) => learn::learn(&cli.global, arguments),
+        Command::Paths(arguments) => paths::paths(&cli.global, arguments),
         Command::Listen(arguments) => listen::listen(&cli.global, arguments),
         Command::Probe(arguments) => probe::run(&cli.global, arguments),
         #[cfg(target_os = "linux")]

@@ -58,6 +58,12 @@ layouts! {
         trunkline_papers::CONSTANT_KIND, trunkline_papers::CONSTANT_FORMAT, ["paper --calibrate"];
     SessionOutput = "session", 1, ["send", "receive", "reflect"];
     trunkline_advisor::output::Advice = trunkline_advisor::KIND, trunkline_advisor::FORMAT, ["probe"];
+    LearnedOutput = "imported-link", 1, ["learn --from"];
+    PathsOutput = "paths", 1, ["paths", "paths list", "paths import"];
+    PathOutput = "path", 1, ["paths show"];
+    PathComparisonOutput = "path-comparison", 1, ["paths compare"];
+    PathExportOutput = "path-export", 1, ["paths export"];
+    PathsRemovedOutput = "paths-removed", 1, ["paths remove"];
     ListenOutput = "listen", 2, ["listen"];
     #[cfg(target_os = "linux")]
     WiresOutput = "wires", 1, ["wire status"];

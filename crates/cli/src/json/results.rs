@@ -465,3 +465,126 @@ pub struct AgentStatusOutput {
     /// Its current work.
     pub status: Status,
 }
+
+/// A link that was learned from a recording.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LearnedOutput {
+    /// The recording, in words.
+    pub from: String,
+    /// Keys with values.
+    pub known: Vec<ImportedKey>,
+    /// Keys that stay at their defaults, because the recording cannot tell them.
+    pub unknown: Vec<UnknownKey>,
+    /// The files that were written; the first is the description.
+    pub files: Vec<String>,
+}
+
+/// A key of a link that was learned.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ImportedKey {
+    /// `forward` or `backward`; null if the key is that of both directions.
+    pub direction: Option<String>,
+    /// The key.
+    pub key: String,
+    /// Its value, as the file has it.
+    pub value: String,
+    /// The evidence for it, with bounds.
+    pub evidence: String,
+}
+
+/// A key of a link that could not be learned.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UnknownKey {
+    /// `forward` or `backward`; null if the key is that of both directions.
+    pub direction: Option<String>,
+    /// The key, or several of them.
+    pub key: String,
+    /// Why it is not known, and the bounds that are.
+    pub why: String,
+}
+
+/// Learned paths.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PathsOutput {
+    /// The paths, by name; of `paths import` those that were added.
+    pub paths: Vec<LearnedPath>,
+}
+
+/// A learned path.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LearnedPath {
+    /// Its name, for `profile`.
+    pub name: String,
+    /// The time at which it was learned, by the description or else by the file.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub learned: Option<jiff::Timestamp>,
+    /// The description's `doc`: what it was learned from.
+    pub from: Option<String>,
+    /// Both directions.
+    pub directions: Vec<PathDirection>,
+}
+
+/// A direction of a learned path, in the words of its description.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PathDirection {
+    /// `forward` or `backward`.
+    pub direction: String,
+    /// The rate, or the file of a trace.
+    pub rate: String,
+    /// The propagation delay.
+    pub delay: String,
+    /// The queue.
+    pub queue: String,
+}
+
+/// A learned path with its description.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PathOutput {
+    /// The path.
+    #[serde(flatten)]
+    pub path: LearnedPath,
+    /// The description: TOML.
+    pub description: String,
+    /// The files that it names.
+    pub files: Vec<String>,
+}
+
+/// Two learned paths, compared.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PathComparisonOutput {
+    /// The first path.
+    pub first: String,
+    /// The second path.
+    pub second: String,
+    /// Keys with different values.
+    pub differences: Vec<PathDifference>,
+}
+
+/// A key in which two paths differ.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PathDifference {
+    /// `forward` or `backward`.
+    pub direction: String,
+    /// The key.
+    pub key: String,
+    /// Its value in the first path; null if it is not given.
+    pub first: Option<String>,
+    /// Its value in the second path; null if it is not given.
+    pub second: Option<String>,
+}
+
+/// A learned path that was written into one file.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PathExportOutput {
+    /// The path.
+    pub path: String,
+    /// The file.
+    pub archive: String,
+}
+
+/// Learned paths that were removed.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PathsRemovedOutput {
+    /// Their names.
+    pub removed: Vec<String>,
+}

@@ -17,8 +17,14 @@ const OF_FILES: &[&str] = &[
     "error",
     "export",
     "import",
+    "imported-link",
     "kernels",
     "listen",
+    "path",
+    "path-comparison",
+    "path-export",
+    "paths",
+    "paths-removed",
     "plan",
     "removed",
     "run",
@@ -175,9 +181,17 @@ fn results_of_files_and_runs_are_described() {
         }
         wav.finalize().expect("the file can be written");
     }
+    bench.write("cell.up", "1\n3\n9\n");
     let mut seen = BTreeSet::new();
     for arguments in [
-        &["check", "small.toml"][..],
+        &["learn", "--from", "cell.up"][..],
+        &["paths", "import", "cell.toml"],
+        &["paths"],
+        &["paths", "show", "cell"],
+        &["paths", "compare", "cell", "cell"],
+        &["paths", "export", "cell"],
+        &["paths", "remove", "cell"],
+        &["check", "small.toml"],
         &["check", "bad.toml"],
         &["run", "small.toml"],
         &["run", "one.toml", "--set", "link.trunk.rate=1 Mbit/s", "--no-report"],

@@ -1,0 +1,464 @@
+//! `trunkline paths`: the library of learned paths, a folder of link profiles beside the store.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use toml::{Table, Value};
+use trunkline_experiment::{Experiment, Files, FilesError};
+
+use crate::args::Global;
+use crate::args::paths::{Paths, PathsAction};
+use crate::json::{
+    LearnedPath, PathComparisonOutput, PathDifference, PathDirection, PathExportOutput, PathOutput,
+    PathsOutput, PathsRemovedOutput,
+};
+use crate::output::{self, Failure};
+
+/// The largest file of a path: a trace of an hour.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Files of a path at most.
+const MAX_FILES: usize = 64;
+
+pub(super) fn paths(global: &Global, arguments: &Paths) -> Result<u8, Failure> {
+    let folder = folder(global)?;
+    match arguments.action.as_ref().unwrap_or(&PathsAction::List) {
+        PathsAction::List => list(global, &folder),
+        PathsAction::Show { name } => show(global, &folder, name),
+        PathsAction::Compare { first, second } => compare(global, &folder, [first, second]),
+        PathsAction::Import { files } => import(global, &folder, files),
+        PathsAction::Export { name, to } => export(global, &folder, name, to.as_deref()),
+        PathsAction::Remove { names } => remove(global, &folder, names),
+    }
+}
+
+/// The folder of learned paths: `paths` in the store's folder, or in the user's if the store is a server.
+pub(super) fn folder(global: &Global) -> Result<PathBuf, Failure> {
+    let own = match &global.store {
+        Some(place) if place.to_str().and_then(trunkline_store::server_name).is_none() => place.clone(),
+        _ => super::data_directory()?,
+    };
+    Ok(own.join("paths"))
+}
+
+fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() <= 100 && name.chars().all(is_plain)
+}
+
+/// A path of the library.
+struct Stored {
+    name: String,
+    text: String,
+    table: Table,
+    written: Option<Timestamp>,
+}
+
+impl Stored {
+    fn read(folder: &Path, name: &str) -> Result<Stored, Failure> {
+        let path = folder.join(format!("{name}.toml"));
+        let read = || -> std::io::Result<(String, Option<Timestamp>)> {
+            let file = File::open(&path)?;
+            let written = file.metadata()?.modified().ok().and_then(|at| Timestamp::try_from(at).ok());
+            let mut text = String::new();
+            file.take(1 << 20).read_to_string(&mut text)?;
+            Ok((text, written))
+        };
+        let (text, written) = match read() {
+            Ok(read) if is_name(name) => read,
+            Err(error) if is_name(name) && error.kind() != ErrorKind::NotFound => {
+                return Err(Failure::environment(format_args!(
+                    "`{}` cannot be read: {error}",
+                    path.display()
+                )));
+            }
+            _ => return Err(unknown(folder, name)),
+        };
+        let table = text.parse().map_err(|error: toml::de::Error| {
+            Failure::about(&path, format_args!("`{}` is not TOML: {}", path.display(), error.message()))
+        })?;
+        Ok(Stored { name: name.to_owned(), text, table, written })
+    }
+
+    /// The value of a key in a direction, in words.
+    fn value(&self, direction: &str, key: &str) -> Option<String> {
+        let own = self.table.get(direction).and_then(Value::as_table).and_then(|table| table.get(key));
+        own.or_else(|| self.table.get(key)).map(in_words)
+    }
+
+    fn direction(&self, direction: &str) -> PathDirection {
+        let is_trace = self.value(direction, "medium").is_some_and(|medium| medium == "trace");
+        let rate = if is_trace { self.value(direction, "file") } else { self.value(direction, "rate") };
+        PathDirection {
+            direction: direction.to_owned(),
+            rate: rate.unwrap_or_else(|| "-".to_owned()),
+            delay: self.value(direction, "delay").unwrap_or_else(|| "-".to_owned()),
+            queue: self.value(direction, "queue").unwrap_or_else(|| "fifo".to_owned()),
+        }
+    }
+
+    /// When it was learned, by its first line or the file's time.
+    fn learned(&self) -> Option<Timestamp> {
+        let first = self.text.lines().next().and_then(|line| line.strip_prefix("# Learned "));
+        first.and_then(|line| line.split(' ').next()?.parse().ok()).or(self.written)
+    }
+
+    fn summary(&self) -> LearnedPath {
+        LearnedPath {
+            name: self.name.clone(),
+            learned: self.learned(),
+            from: self.table.get("doc").and_then(Value::as_str).map(str::to_owned),
+            directions: ["forward", "backward"].map(|direction| self.direction(direction)).into(),
+        }
+    }
+
+    /// The files that it names.
+    fn files(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        files_of(&Value::Table(self.table.clone()), &mut files);
+        files.sort();
+        files.dedup();
+        files
+    }
+}
+
+fn files_of(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Table(table) => table.iter().for_each(|(key, value)| match value {
+            Value::String(path) if key == "file" => into.push(path.clone()),
+            value => files_of(value, into),
+        }),
+        Value::Array(values) => values.iter().for_each(|value| files_of(value, into)),
+        _ => {}
+    }
+}
+
+/// A value as a person writes it: `fifo, 100 packets`.
+fn in_words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Table(table) => table
+            .iter()
+            .map(|(key, value)| match key.as_str() {
+                "kind" => in_words(value),
+                key => format!("{key} {}", in_words(value)),
+            })
+            .collect::<Vec<_>>()
+            .join(", "),
+        value => value.to_string(),
+    }
+}
+
+fn unknown(folder: &Path, name: &str) -> Failure {
+    let known = names(folder).unwrap_or_default();
+    let known = match known.is_empty() {
+        true => "the library is empty; `trunkline paths import FILE.toml` adds a path".to_owned(),
+        false => format!("known: {}", known.join(", ")),
+    };
+    Failure::input(format_args!("there is no path `{name}` in {}; {known}", folder.display()))
+}
+
+/// The paths of the library, in the order of their names.
+fn names(folder: &Path) -> Result<Vec<String>, Failure> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(Failure::environment(format_args!("`{}` cannot be read: {error}", folder.display())));
+        }
+    };
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".toml")?.to_owned()))
+        .filter(|name| is_name(name))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+fn list(global: &Global, folder: &Path) -> Result<u8, Failure> {
+    let mut paths = Vec::new();
+    for name in names(folder)? {
+        match Stored::read(folder, &name) {
+            Ok(path) => paths.push(path.summary()),
+            // The others are listed all the same.
+            Err(failure) => output::warn(failure.message),
+        }
+    }
+    print_list(global, folder, paths);
+    Ok(output::DONE)
+}
+
+fn print_list(global: &Global, folder: &Path, paths: Vec<LearnedPath>) {
+    if global.json {
+        output::print_json(&PathsOutput { paths });
+        return;
+    }
+    if paths.is_empty() {
+        output::note(format_args!("no paths are stored in {}", folder.display()));
+        return;
+    }
+    let head = ["path", "direction", "rate", "delay", "queue", "learned", "description"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for path in paths {
+        let learned =
+            path.learned.map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M UTC").to_string());
+        let mut first = [path.name, learned, path.from.unwrap_or_default()];
+        for direction in path.directions {
+            let [name, learned, from] = std::mem::take(&mut first);
+            rows.push(vec![
+                name,
+                direction.direction,
+                direction.rate,
+                direction.delay,
+                direction.queue,
+                learned,
+                from,
+            ]);
+        }
+    }
+    output::print(output::table_with_keys(2, &rows, output::screen()));
+}
+
+fn show(global: &Global, folder: &Path, name: &str) -> Result<u8, Failure> {
+    let path = Stored::read(folder, name)?;
+    if global.json {
+        output::print_json(&PathOutput {
+            path: path.summary(),
+            description: path.text,
+            files: path_files(folder, name)?,
+        });
+    } else {
+        output::print(path.text.trim_end());
+    }
+    Ok(output::DONE)
+}
+
+fn path_files(folder: &Path, name: &str) -> Result<Vec<String>, Failure> {
+    Ok(Stored::read(folder, name)?
+        .files()
+        .iter()
+        .map(|file| folder.join(file).display().to_string())
+        .collect())
+}
+
+fn compare(global: &Global, folder: &Path, names: [&str; 2]) -> Result<u8, Failure> {
+    let [first, second] = [Stored::read(folder, names[0])?, Stored::read(folder, names[1])?];
+    let mut differences = Vec::new();
+    for direction in ["forward", "backward"] {
+        let keys_of = |path: &Stored| {
+            let own = path.table.get(direction).and_then(Value::as_table).into_iter().flatten();
+            let keys = own.chain(&path.table).map(|(key, _)| key.clone());
+            keys.filter(|key| !["doc", "forward", "backward"].contains(&key.as_str())).collect::<Vec<_>>()
+        };
+        let mut keys = keys_of(&first);
+        keys.extend(keys_of(&second));
+        keys.sort();
+        keys.dedup();
+        for key in keys {
+            let values = [first.value(direction, &key), second.value(direction, &key)];
+            if values[0] != values[1] {
+                let [first, second] = values;
+                differences.push(PathDifference { direction: direction.to_owned(), key, first, second });
+            }
+        }
+    }
+    if global.json {
+        output::print_json(&PathComparisonOutput { first: first.name, second: second.name, differences });
+        return Ok(output::DONE);
+    }
+    if differences.is_empty() {
+        output::print(format_args!("`{}` and `{}` have the same keys", first.name, second.name));
+        return Ok(output::DONE);
+    }
+    let mut rows = vec![vec!["direction".to_owned(), "key".to_owned(), first.name, second.name]];
+    let value = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    rows.extend(differences.into_iter().map(|d| vec![d.direction, d.key, value(d.first), value(d.second)]));
+    output::print(output::table_with_keys(2, &rows, output::screen()));
+    Ok(output::DONE)
+}
+
+/// Files of a path by name, the description first.
+struct Incoming {
+    name: String,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Files for Incoming {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        self.files.get(path).cloned().ok_or_else(|| FilesError::new("is not there"))
+    }
+}
+
+impl Incoming {
+    /// Reads a description with the files beside it, or an exported path.
+    fn read(path: &Path) -> Result<Incoming, Failure> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::about(path, format_args!("`{}` {error}", path.display()))
+        };
+        let name = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .filter(|name| is_name(name))
+            .ok_or_else(|| failed(&"is not named like a path: use letters, digits, `-`, `_` and `.`"))?;
+        let bytes = bounded(path).map_err(|error| failed(&error))?;
+        if bytes.get(257..262) == Some(b"ustar") {
+            return Incoming::unpack(&bytes).map_err(|error| failed(&error));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|_| failed(&"is neither TOML nor a file of `trunkline paths export`"))?;
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            failed(&format_args!(
+                "is neither TOML nor a file of `trunkline paths export`: {}",
+                error.message()
+            ))
+        })?;
+        let described = Stored { name: name.to_owned(), text: text.clone(), table, written: None };
+        let mut files = BTreeMap::from([(format!("{name}.toml"), text.into_bytes())]);
+        for file in described.files() {
+            if !is_name(&file) {
+                return Err(failed(&format_args!(
+                    "names `{file}`, which is in another folder; put it beside the description"
+                )));
+            }
+            let beside = path.with_file_name(&file);
+            let bytes =
+                bounded(&beside).map_err(|error| failed(&format_args!("names `{file}`, which {error}")))?;
+            files.insert(file, bytes);
+        }
+        Ok(Incoming { name: name.to_owned(), files })
+    }
+
+    fn unpack(archive: &[u8]) -> Result<Incoming, String> {
+        let mut files = BTreeMap::new();
+        let mut name = None;
+        let mut archive = tar::Archive::new(archive);
+        let cut = |error: std::io::Error| format!("is a damaged archive: {error}");
+        for entry in archive.entries().map_err(cut)? {
+            let entry = entry.map_err(cut)?;
+            let path = entry.path().map_err(cut)?.to_string_lossy().into_owned();
+            if !is_name(&path) || !entry.header().entry_type().is_file() || files.len() >= MAX_FILES {
+                return Err(format!("is not a file of `trunkline paths export`: it contains `{path}`"));
+            }
+            // The whole archive is in memory, so that no entry is longer than it.
+            let mut bytes = Vec::new();
+            entry.take(MAX_BYTES).read_to_end(&mut bytes).map_err(cut)?;
+            if let Some(stem) = path.strip_suffix(".toml")
+                && name.replace(stem.to_owned()).is_some()
+            {
+                return Err("contains several paths".to_owned());
+            }
+            files.insert(path, bytes);
+        }
+        Ok(Incoming { name: name.ok_or("contains no path")?, files })
+    }
+
+    /// Refuses a description that no link can have.
+    fn check(&self) -> Result<(), Failure> {
+        let text = format!(
+            "name = \"path\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.path]\nbetween = [\"a\", \"b\"]\n\
+             profile = \"{0}.toml\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = \"voice\"\n",
+            self.name
+        );
+        Experiment::parse(&text, "the library", self)
+            .map(|_| ())
+            .map_err(|problems| Failure::invalid(&problems))
+    }
+
+    /// Writes the files, unless others of these names are there.
+    fn write(&self, folder: &Path) -> Result<(), Failure> {
+        for (file, bytes) in &self.files {
+            let path = folder.join(file);
+            if path.exists() && !std::fs::read(&path).is_ok_and(|known| known == *bytes) {
+                return Err(Failure::unwritable(&path, &ErrorKind::AlreadyExists.into()));
+            }
+        }
+        std::fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))?;
+        for (file, bytes) in &self.files {
+            let path = folder.join(file);
+            std::fs::write(&path, bytes).map_err(|error| Failure::unwritable(&path, &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// A file of at most [`MAX_BYTES`]; the error continues "`FILE` ...".
+fn bounded(path: &Path) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) if bytes.len() as u64 > MAX_BYTES => Err(format!("is longer than {MAX_BYTES} bytes")),
+        Ok(_) => Ok(bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err("does not exist".to_owned()),
+        Err(error) => Err(format!("cannot be read: {error}")),
+    }
+}
+
+fn import(global: &Global, folder: &Path, files: &[PathBuf]) -> Result<u8, Failure> {
+    let incoming = files.iter().map(|file| Incoming::read(file)).collect::<Result<Vec<_>, Failure>>()?;
+    incoming.iter().try_for_each(Incoming::check)?;
+    incoming.iter().try_for_each(|path| path.write(folder))?;
+    let stored = incoming.iter().map(|path| Ok(Stored::read(folder, &path.name)?.summary()));
+    print_list(global, folder, stored.collect::<Result<Vec<_>, Failure>>()?);
+    Ok(output::DONE)
+}
+
+fn export(global: &Global, folder: &Path, name: &str, to: Option<&Path>) -> Result<u8, Failure> {
+    let path = Stored::read(folder, name)?;
+    let target = to.map_or_else(|| PathBuf::from(format!("{name}.tar")), Path::to_path_buf);
+    let mut files = vec![format!("{name}.toml")];
+    files.extend(path.files().into_iter().filter(|file| is_name(file)));
+    let mut contents = Vec::new();
+    for file in files {
+        let bytes = bounded(&folder.join(&file));
+        let bytes = bytes.map_err(|error| {
+            Failure::environment(format_args!("`{}` {error}", folder.join(&file).display()))
+        })?;
+        contents.push((file, bytes));
+    }
+    let cannot = |error: std::io::Error| Failure::unwritable(&target, &error);
+    let mut archive = tar::Builder::new(File::create_new(&target).map_err(cannot)?);
+    for (file, bytes) in &contents {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, file, bytes.as_slice()).map_err(cannot)?;
+    }
+    archive.finish().map_err(cannot)?;
+    if global.json {
+        output::print_json(&PathExportOutput { path: path.name, archive: target.display().to_string() });
+    } else {
+        output::print(format_args!("{}: {}", path.name, target.display()));
+    }
+    Ok(output::DONE)
+}
+
+fn remove(global: &Global, folder: &Path, names: &[String]) -> Result<u8, Failure> {
+    // All must be there before any is gone.
+    let paths = names.iter().map(|name| Stored::read(folder, name)).collect::<Result<Vec<_>, Failure>>()?;
+    let gone = |path: &Path| match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::unwritable(path, &error)),
+        _ => Ok(()),
+    };
+    for path in &paths {
+        gone(&folder.join(format!("{}.toml", path.name)))?;
+    }
+    // Files that another path names too stay.
+    let mut used = Vec::new();
+    for name in self::names(folder)? {
+        used.extend(Stored::read(folder, &name).map(|path| path.files()).unwrap_or_default());
+    }
+    for file in paths.iter().flat_map(Stored::files).filter(|file| is_name(file) && !used.contains(file)) {
+        gone(&folder.join(file))?;
+    }
+    let removed: Vec<String> = paths.into_iter().map(|path| path.name).collect();
+    if global.json {
+        output::print_json(&PathsRemovedOutput { removed });
+    } else {
+        output::print(format_args!("removed: {}", removed.join(", ")));
+    }
+    Ok(output::DONE)
+}
