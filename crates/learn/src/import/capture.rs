@@ -8,6 +8,7 @@ mod frame;
 mod log;
 mod one_end;
 mod reader;
+mod skew;
 #[cfg(test)]
 mod tests;
 

@@ -8,7 +8,7 @@ mod way;
 
 use trunkline_core::{Bytes, Duration, Rate};
 
-use super::description::{Learned, Side};
+use super::description::{Learned, Side, exact};
 use crate::{Observations, Way};
 use way::{Discipline, Losses, WayEstimate};
 
@@ -126,7 +126,7 @@ fn write(side: &mut Side, estimate: &WayEstimate) {
             };
             side.text(
                 "rate",
-                format!("{} bit/s", rate.value.round()),
+                exact(Rate::from_bits_per_second((rate.value / 100.0).round() as u64 * 100)),
                 format!(
                     "{}, from {} to {} in {} busy periods of the queue ({:.1} s in all); bytes at the network layer, so that \
                      framing is not counted{spread}",

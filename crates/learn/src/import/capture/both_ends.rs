@@ -8,6 +8,7 @@ use super::super::ImportError;
 use super::super::description::Learned;
 use super::super::estimate::{self, Clocks};
 use super::log::{Flow, Kept, Log};
+use super::skew;
 use crate::{Observations, ObservedFlow, Packet, Way};
 
 /// A packet that was seen at both ends: its places in both logs.
@@ -24,7 +25,8 @@ pub(super) fn learn(names: [&str; 2], logs: &[Log; 2], clocks: Clocks) -> Result
         ));
     }
     let ways = matching.ways(logs);
-    let observations = observations(logs, &matching, &ways);
+    let mut observations = observations(logs, &matching, &ways);
+    let drift = if clocks == Clocks::Apart { skew::remove(&mut observations) } else { None };
     let from = format!("the captures `{}` and `{}`", names[0], names[1]);
     let mut learned = estimate::describe(from, &observations, clocks);
     let matched = matching.pairs.len();
@@ -36,6 +38,11 @@ pub(super) fn learn(names: [&str; 2], logs: &[Log; 2], clocks: Clocks) -> Result
             logs[1].packets.len()
         ),
     );
+    if let Some(drift) = drift {
+        learned
+            .remarks
+            .push(format!("The second clock drifts by {:.1} ppm; delays are without it.", drift * 1e6));
+    }
     if matching.ambiguous > 0 {
         learned.remarks.push(format!(
             "{} packets look like others and do not count: neither as arrived nor as lost.",

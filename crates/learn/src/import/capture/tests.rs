@@ -135,6 +135,26 @@ proptest! {
 }
 
 #[test]
+fn the_drift_of_the_second_clock_is_removed() {
+    let link = Link::line(1e7, 0.02, Queue::FifoBytes(100_000.0));
+    let mut observations = observed([&link, &link], 7);
+    // What arrives at the second end is seen later and later, and what leaves it too: 100 ppm.
+    for packet in observations.flows.iter_mut().flat_map(|flow| {
+        let sign = if flow.way == Way::Forward { 1 } else { -1 };
+        flow.packets.iter_mut().map(move |packet| (packet, sign))
+    }) {
+        let (packet, sign) = packet;
+        let by = sign * (packet.sent.as_nanos() / 10_000) as i64;
+        packet.delay = packet.delay.map(|delay| delay + by);
+    }
+    let text = learned(&captures(&observations, 0), Clocks::Apart).to_toml("a", "today");
+    assert!(text.contains("The second clock drifts by 100.") || text.contains("drifts by 99."), "{text}");
+    let base = text.lines().find_map(|line| line.strip_prefix("delay = ")).unwrap().trim_matches('"');
+    let base: Duration = base.parse().unwrap();
+    assert!((base.as_nanos() as f64 / 1e6 - 20.0).abs() < 0.2, "{text}");
+}
+
+#[test]
 fn an_idle_path_has_bounds_and_placeholders() {
     let link = Link::line(1e7, 0.01, Queue::FifoBytes(1e6));
     let packets = (0..400).map(|n| Packet {
