@@ -211,6 +211,13 @@ pub struct Run {
     #[arg(long, value_name = "RUN", conflicts_with = "file")]
     pub resume: Option<String>,
 
+    /// Measure only part I of N, for Slurm arrays, Kubernetes jobs and GNU parallel; `runs merge` joins the parts
+    ///
+    /// Every Nth repetition of a point belongs to a part. Each part is a partial run of its own. Measuring a part again does no
+    /// harm: `runs merge` takes each repetition once.
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["resume", "strict", "hear"])]
+    pub shard: Option<trunkline_runner::Shard>,
+
     /// Number of repetitions to simulate in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,

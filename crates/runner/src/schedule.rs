@@ -85,12 +85,37 @@ pub fn run(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
-    let choices = request.experiment.points.iter().map(|point| point.choice.clone()).collect();
+    run_part(store, request, |_, _| true, observer, stop)
+}
+
+/// Measures a part of an experiment as a run of its own: the repetitions that `wanted` chooses by point and repetition, both from
+/// 0. The run stays partial, unless the part is all of it.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_part(
+    store: &Store,
+    request: Request<'_>,
+    wanted: impl Fn(u32, u32) -> bool,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Outcome, RunnerError> {
     if let Some(fleet) = request.fleet {
         forget_stored(store, None, fleet)?;
     }
-    let writer = store.begin(new_run(&request, choices))?;
-    finish_measuring(writer, request, |stored| Some(stored as usize), observer, stop)
+    let writer = begin(store, &request)?;
+    let place = |stored: u32, repetition: u32| wanted(stored, repetition).then_some(stored as usize);
+    finish_measuring(writer, request, place, observer, stop)
+}
+
+/// Begins a run of all points and measures nothing: what others measure can be
+/// [taken over](trunkline_store::RunWriter::adopt).
+///
+/// # Errors
+/// If the store cannot be written.
+pub fn begin(store: &Store, request: &Request<'_>) -> Result<RunWriter, RunnerError> {
+    let choices = request.experiment.points.iter().map(|point| point.choice.clone()).collect();
+    Ok(store.begin(new_run(request, choices))?)
 }
 
 /// Finishes a partial run: measures what it lacks. `request.backend` must be the run's.
@@ -107,7 +132,7 @@ pub fn resume(
     }
     let choices: BTreeMap<u32, Vec<usize>> =
         store.run(id)?.points.into_iter().map(|point| (point.index, point.choice)).collect();
-    let place = |stored: u32| {
+    let place = |stored: u32, _: u32| {
         let choice = choices.get(&stored)?;
         request.experiment.points.iter().position(|point| point.choice == *choice)
     };
@@ -154,28 +179,32 @@ pub(crate) fn new_run(request: &Request<'_>, points: Vec<Vec<usize>>) -> NewRun 
     }
 }
 
-/// Measures what a run lacks; `place` finds a stored point in the experiment.
+/// Measures what a run lacks; `place` finds the point of a stored point's repetition in the experiment, if that is to be measured.
 fn finish_measuring(
     writer: RunWriter,
     request: Request<'_>,
-    place: impl Fn(u32) -> Option<usize>,
+    place: impl Fn(u32, u32) -> Option<usize>,
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
     observer.begun(&writer.info()?);
     let missing = writer.missing()?.into_iter();
     let tasks: Vec<Task> = missing
-        .filter_map(|(stored, repetition)| Some(Task { point: place(stored)?, stored, repetition }))
+        .filter_map(|(stored, repetition)| {
+            Some(Task { point: place(stored, repetition)?, stored, repetition })
+        })
         .collect();
     backend::notes(request.experiment, request.backend).iter().for_each(|note| observer.warning(note));
     let measured = measure(&writer, request, &request.experiment.name, &tasks, |_, _| (), observer, stop);
     let stopped = stop.load(Ordering::Relaxed);
-    let complete = measured.is_ok() && writer.missing()?.is_empty();
+    let missing = writer.missing()?;
+    let is_done = !missing.iter().any(|(stored, repetition)| place(*stored, *repetition).is_some());
+    let complete = measured.is_ok() && missing.is_empty();
     let status = if complete { Status::Complete } else { Status::Partial };
     let ended = writer.finish_telling(status, &|message| observer.warning(message));
     // What went wrong first says more: a database that is gone cannot be told of the end either.
     measured?;
-    Ok(Outcome { run: ended?, stopped: stopped && !complete })
+    Ok(Outcome { run: ended?, stopped: stopped && !is_done })
 }
 
 /// Measures and stores these repetitions, and gives what `keep` takes from their summaries and the wall time that each took,

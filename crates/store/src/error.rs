@@ -152,6 +152,14 @@ pub enum StoreError {
         /// The finding.
         why: String,
     },
+    /// A part to be merged is not of the same experiment.
+    #[error("`{run}` is not a part of the same run: {why}")]
+    Different {
+        /// The part's folder.
+        run: PathBuf,
+        /// The difference.
+        why: String,
+    },
     /// What is stored cannot be understood.
     #[error("`{path}` is damaged: {why}")]
     Damaged {
@@ -194,6 +202,7 @@ impl StoreError {
             StoreError::Address { .. }
                 | StoreError::NoSuchRun { .. }
                 | StoreError::NoArchive { .. }
+                | StoreError::Different { .. }
                 | StoreError::Complete { .. }
         )
     }

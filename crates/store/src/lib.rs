@@ -37,9 +37,9 @@ mod trace;
 pub use error::StoreError;
 pub use filter::{Retention, RunFilter};
 pub use model::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
-pub use run_writer::{ClosedRepetition, NewRun, RepetitionWriter, Revision, RunWriter};
+pub use run_writer::{Adopted, ClosedRepetition, NewRun, RepetitionWriter, Revision, RunWriter};
 pub use selector::RunSelector;
-pub use store::{Imported, Store, server_name};
+pub use store::{Imported, Merged, Store, server_name};
 pub use trace::{
     Arrival, Cdf, CdfPoint, LatencySeries, latency_cdf, latency_series, read_latencies, read_trace,
 };

@@ -1,5 +1,7 @@
 //! A run as it is written.
 
+mod adopt;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -18,6 +20,8 @@ use crate::model::{Backend, RunInfo, Status, StoredPoint, StoredRun};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::selector::slug;
 use crate::trace::{self, OpenTraces, TraceFile, TraceKeys, TraceWriter};
+
+pub use adopt::Adopted;
 
 /// What is known of a run before its first repetition.
 #[derive(Clone, Debug)]

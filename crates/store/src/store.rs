@@ -1,5 +1,7 @@
 //! The store: its runs, found, read and begun.
 
+mod merge;
+
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher, RandomState};
 use std::io::{Read, Write};
@@ -20,6 +22,8 @@ use crate::model::{Backend, RunInfo, Status, StoredRun};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::run_writer::{NewRun, RunWriter};
 use crate::selector::{self, RunSelector};
+
+pub use merge::Merged;
 
 /// What became of a run that was to be taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -334,6 +338,7 @@ impl Store {
     pub fn import(&self, archive: impl Read) -> Result<Imported, StoreError> {
         let (mut known, mut begun) = (None, None);
         let read = archive::read(archive, |run| {
+            archive::check_points(run)?;
             known = self.catalogue().with_key(&run.info.key)?;
             if known.is_some() {
                 return Ok(None);

@@ -57,6 +57,34 @@ fn events_lie_beside_their_trace_as_soon_as_they_are_known() {
     assert!(!file.exists());
 }
 
+#[test]
+fn repetitions_that_another_store_has_measured_are_taken_once_with_their_files() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (store, other) = (Store::open(here.path()).unwrap(), Store::open(there.path()).unwrap());
+    let measured = other.begin(new_run(Backend::Sim, "a = 1\n")).unwrap();
+    let mut writer = measured.begin_repetition(1, 0, &["voice"]).unwrap();
+    (0..10).for_each(|sequence| writer.write(0, &record(sequence)));
+    writer.close().unwrap().finish(&summary(false), &[]).unwrap();
+    let from = measured.finish(Status::Partial).unwrap();
+    let mut archive = Vec::new();
+    other.export_measured(from.id, &mut archive).unwrap();
+
+    let run = store.begin(new_run(Backend::Sim, "a = 1\n")).unwrap();
+    let missing = run.missing().unwrap().len();
+    let taken = |run: &trunkline_store::RunWriter| run.adopt_archive(archive.as_slice()).unwrap();
+    assert_eq!((taken(&run).taken, taken(&run).known), (1, 1));
+    assert_eq!(run.missing().unwrap().len(), missing - 1);
+    let trace = |folder: &Path| std::fs::read(folder.join("traces/p001-r00-voice.parquet")).unwrap();
+    let info = run.finish(Status::Partial).unwrap();
+    assert_eq!(trace(&info.directory), trace(&from.directory));
+    let left = std::fs::read_dir(here.path()).unwrap().flatten().map(|entry| entry.file_name());
+    assert!(!left.into_iter().any(|name| name.to_string_lossy().starts_with("incoming-")));
+
+    let differs = store.begin(new_run(Backend::Sim, "a = 2\n")).unwrap();
+    let refused = differs.adopt_archive(archive.as_slice()).unwrap_err();
+    assert!(matches!(refused, StoreError::Different { .. }) && refused.is_bad_input(), "{refused}");
+}
+
 /// A store with one measured and tagged run.
 fn measured(directory: &Path) -> Store {
     let store = Store::open(directory).unwrap();

@@ -100,6 +100,16 @@ pub enum RunsCommand {
         files: Vec<PathBuf>,
     },
 
+    /// Make one run of the parts that `run --shard` has measured
+    ///
+    /// Takes each repetition once, from the first part that has it, byte for byte. The parts stay as they are. If repetitions are
+    /// missing, the run is partial, and `run --resume` measures them.
+    Merge {
+        /// The parts: folders of stores, of which all runs are taken, or runs of this store
+        #[arg(required = true, value_name = "PART")]
+        parts: Vec<String>,
+    },
+
     /// Remove runs with all their files
     Remove {
         /// The runs: their numbers, their folders' names, or `latest`

@@ -1,5 +1,7 @@
 //! `trunkline runs`
 
+mod merge;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -25,6 +27,7 @@ pub(super) fn runs(global: &Global, arguments: &Runs) -> Result<u8, Failure> {
         Some(RunsCommand::Compare { run, with, all }) => compare(global, &store, [run, with], *all),
         Some(RunsCommand::Export { run, to }) => export(global, &store, run, to.as_deref()),
         Some(RunsCommand::Import { files }) => import(global, &store, files),
+        Some(RunsCommand::Merge { parts }) => merge::merge(global, &store, parts),
         Some(RunsCommand::Remove { runs }) => remove(global, &store, runs),
         Some(RunsCommand::Prune { within, latest, dry_run }) => {
             prune(global, &store, Retention { latest: *latest, within: *within }, *dry_run)

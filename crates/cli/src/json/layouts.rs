@@ -51,6 +51,7 @@ layouts! {
     ComparisonOutput = "comparison", 2, ["runs compare"];
     ExportOutput = "export", 1, ["runs export"];
     ImportOutput = "import", 1, ["runs import"];
+    MergeOutput = "merge", 1, ["runs merge"];
     RemovedOutput = "removed", 1, ["runs remove", "runs prune"];
     trunkline_papers::output::Studies = "studies", 1, ["papers"];
     trunkline_papers::output::StudyCell = trunkline_papers::CELL_KIND, trunkline_papers::CELL_FORMAT, ["paper"];

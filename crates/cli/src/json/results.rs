@@ -159,6 +159,32 @@ pub struct ImportedRun {
     pub new: bool,
 }
 
+/// A run that was made of parts.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MergeOutput {
+    /// The run's number in this store.
+    pub run: u64,
+    /// True if nothing is missing.
+    pub complete: bool,
+    /// Repetitions of points that no part has.
+    pub missing: u64,
+    /// The parts, in order.
+    pub parts: Vec<MergedPart>,
+}
+
+/// A part of a merged run.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MergedPart {
+    /// The store or run, as it was named.
+    pub part: String,
+    /// The part's number in its store.
+    pub run: u64,
+    /// Repetitions that were taken from it.
+    pub taken: u64,
+    /// Repetitions that an earlier part has too.
+    pub known: u64,
+}
+
 /// Runs that were removed.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RemovedOutput {

@@ -96,17 +96,26 @@ impl TraceFile {
         })
     }
 
-    /// Takes whole rows; when this returns, killing the process no longer loses them. A group is written once
-    /// `group_rows` wait.
+    /// Takes whole rows; when this returns, killing the process no longer loses them. A group is written once `group_rows`
+    /// wait, and has no more: the file does not depend on the moments at which rows came.
     pub(crate) fn append(
         &mut self,
         rows: &[u8],
         group_rows: usize,
         workshop: &mut Workshop,
     ) -> io::Result<()> {
-        self.journal.append(self.settled + self.waiting as u64, rows)?;
-        self.waiting += rows.len() / ROW;
-        if self.waiting >= group_rows { self.settle(workshop) } else { Ok(()) }
+        let mut left = rows;
+        while !left.is_empty() {
+            let room = group_rows.saturating_sub(self.waiting).max(1) * ROW;
+            let (next, later) = left.split_at(room.min(left.len()));
+            self.journal.append(self.settled + self.waiting as u64, next)?;
+            self.waiting += next.len() / ROW;
+            if self.waiting >= group_rows {
+                self.settle(workshop)?;
+            }
+            left = later;
+        }
+        Ok(())
     }
 
     /// Makes the file readable under its own name; returns its path.
