@@ -1,7 +1,7 @@
 //! An experiment: a text with settings, as the command line has them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use trunkline_experiment::{self as model, Files, FilesError, NamedFiles, Setting};
@@ -20,14 +20,24 @@ pub(crate) struct Experiment {
     /// Files that the text names, where they travel with it (to another process); otherwise they lie beside the file.
     named: Option<NamedFiles>,
     settings: Mutex<Vec<Setting>>,
+    /// The validated experiment, as long as no setting changes.
+    read: Mutex<Option<Arc<model::Experiment>>>,
 }
 
 impl Experiment {
-    /// The experiment with its settings, validated.
-    pub(crate) fn read(&self) -> PyResult<model::Experiment> {
+    /// The experiment with its settings, validated. Files that lie beside the text are read each time, since they can change.
+    pub(crate) fn read(&self) -> PyResult<Arc<model::Experiment>> {
+        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(read) =
+            known.as_ref().filter(|read| self.named.is_some() || read.files.by_path().is_empty())
+        {
+            return Ok(Arc::clone(read));
+        }
         let settings = self.settings().clone();
         let read = model::Experiment::parse_with(&self.text, &self.file, self, &settings);
-        read.map_err(|problems| errors::invalid(&problems))
+        let read = Arc::new(read.map_err(|problems| errors::invalid(&problems))?);
+        *known = Some(Arc::clone(&read));
+        Ok(read)
     }
 
     /// The file's absolute path, which a run records.
@@ -36,13 +46,19 @@ impl Experiment {
         std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf())
     }
 
+    /// An experiment that was read elsewhere, with the files that it names.
+    pub(crate) fn of(read: model::Experiment, file: String) -> Experiment {
+        let (text, named) = (read.text.clone(), Some(read.files.clone()));
+        Experiment { text, file, named, settings: Mutex::default(), read: Mutex::new(Some(Arc::new(read))) }
+    }
+
     /// The file as the user named it.
     pub(crate) fn named_file(&self) -> &str {
         &self.file
     }
 
     fn settings(&self) -> std::sync::MutexGuard<'_, Vec<Setting>> {
-        self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,7 +83,7 @@ impl Experiment {
     ) -> PyResult<Experiment> {
         let settings = settings.iter().map(|text| text.parse()).collect::<Result<_, String>>();
         let settings = Mutex::new(settings.map_err(errors::bad_input)?);
-        Ok(Experiment { text, file, named: named.map(NamedFiles::from), settings })
+        Ok(Experiment { text, file, named: named.map(NamedFiles::from), settings, read: Mutex::default() })
     }
 
     /// Reads and validates a file.
@@ -75,7 +91,9 @@ impl Experiment {
     fn load(path: PathBuf) -> PyResult<Experiment> {
         let read = trunkline_runner::load(&path, &[]).map_err(|error| errors::load(&error))?;
         let file = path.display().to_string();
-        Ok(Experiment { text: read.text, file, named: None, settings: Mutex::default() })
+        let text = read.text.clone();
+        let read = Mutex::new(Some(Arc::new(read)));
+        Ok(Experiment { text, file, named: None, settings: Mutex::default(), read })
     }
 
     /// Sets a key, as `--set KEY=VALUE` does.
@@ -87,6 +105,7 @@ impl Experiment {
             settings.pop();
         }
         settings.push(setting);
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
     }
 
@@ -108,7 +127,7 @@ impl Experiment {
 
     /// The text with the settings, which is what a run stores.
     fn text(&self) -> PyResult<String> {
-        Ok(self.read()?.text)
+        Ok(self.read()?.text.clone())
     }
 
     /// The files that the text names, by path.

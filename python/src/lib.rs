@@ -3,9 +3,12 @@
 
 #![cfg(feature = "module")]
 
+mod bottleneck;
+mod collect;
 mod errors;
 mod experiment;
 mod measure;
+mod parts;
 mod run;
 mod store;
 mod table;
@@ -35,10 +38,15 @@ fn _trunkline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<experiment::Experiment>()?;
     module.add_class::<store::Store>()?;
+    module.add_class::<collect::Collector>()?;
     module.add_class::<run::Run>()?;
     module.add_class::<table::Table>()?;
+    module.add_class::<parts::Queue>()?;
+    module.add_class::<bottleneck::Bottleneck>()?;
+    module.add_function(wrap_pyfunction!(parts::e_model, module)?)?;
     module.add_function(wrap_pyfunction!(far_end, module)?)?;
     module.add_function(wrap_pyfunction!(wire_init, module)?)?;
+    module.add_function(wrap_pyfunction!(collect::measure_part, module)?)?;
     module.add_function(wrap_pyfunction!(measure::run, module)?)?;
     module.add_function(wrap_pyfunction!(measure::resume, module)?)
 }

@@ -31,6 +31,11 @@ impl Means {
         Means::gain(false)
     }
 
+    /// The means of a run.
+    pub(crate) fn of_run(backend: Backend) -> PyResult<Means> {
+        Means::gain(backend == Backend::Wire)
+    }
+
     fn gain(wire: bool) -> PyResult<Means> {
         let program = interpreter()?;
         let again = |module: &str| vec!["-m".to_owned(), module.to_owned()];
@@ -83,7 +88,7 @@ pub(crate) fn run(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Ran> {
     let (read, backend) = (experiment.read()?, backend(on)?);
-    let means = Means::gain(backend == Backend::Wire)?;
+    let means = Means::of_run(backend)?;
     let path = experiment.path();
     let request = means.request(&read, &path, backend, cores(jobs));
     let as_named = Request { file: Path::new(experiment.named_file()), ..request };
@@ -106,7 +111,7 @@ pub(crate) fn resume(
     let beside = DirectoryFiles::beside(file);
     let experiment = trunkline_runner::stored(&store.store, &stored, &file.display().to_string(), &beside);
     let experiment = experiment.map_err(|problems| errors::invalid(&problems))?;
-    let means = Means::gain(stored.info.backend == Backend::Wire)?;
+    let means = Means::of_run(stored.info.backend)?;
     let request = means.request(&experiment, file, stored.info.backend, cores(jobs));
     watched(py, progress, |observer, stop| {
         trunkline_runner::resume(&store.store, id, request, observer, stop)
@@ -157,12 +162,12 @@ fn watched(
     let outcome = ended.ok_or_else(|| errors::environment("the run's thread panicked"))?;
     let outcome = outcome.map_err(|error| errors::runner(&error))?;
     let complete = outcome.run.status == trunkline_store::Status::Complete;
-    Ok((outcome.run.id, complete, watch.warnings.into_inner().unwrap_or_else(PoisonError::into_inner)))
+    Ok((outcome.run.id, complete, watch.warnings()))
 }
 
 /// Progress, as the threads of a run report it.
 #[derive(Debug, Default)]
-struct Watch {
+pub(crate) struct Watch {
     run: AtomicU64,
     length: AtomicU64,
     passed: AtomicU64,
@@ -172,6 +177,11 @@ struct Watch {
 }
 
 impl Watch {
+    /// The warnings so far.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn state(&self) -> (f64, usize, usize, u64) {
         let length = self.length.load(Ordering::Relaxed).max(1);
         let share = self.passed.load(Ordering::Relaxed) as f64 / length as f64;

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use trunkline_runner::DirectoryFiles;
 use trunkline_store::{RunInfo, Store, StoredRun};
 
 use crate::errors;
+use crate::experiment::Experiment;
 use crate::table::{self, Table};
 
 /// A swept key: its name, the values as written and as numbers, and the unit of those.
@@ -45,6 +47,17 @@ impl Run {
         let axes = self.run.axes.iter();
         axes.map(|axis| (axis.key.clone(), axis.values.clone(), axis.numbers.clone(), axis.unit.clone()))
             .collect()
+    }
+
+    /// The experiment of the run, with the files that it names as they were.
+    fn experiment(&self, py: Python<'_>) -> PyResult<Experiment> {
+        let (info, file) = (&self.run.info, self.run.info.file.display().to_string());
+        let read = py.detach(|| {
+            let beside = DirectoryFiles::beside(&info.file);
+            trunkline_runner::stored(&self.store, &self.run, &file, &beside)
+        });
+        let read = read.map_err(|problems| errors::invalid(&problems))?;
+        Ok(Experiment::of(read, file))
     }
 
     fn summary(&self, py: Python<'_>) -> PyResult<Table> {

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 from trunkline._errors import ExperimentError, Problem, StoreError, TrunklineError, TrunklineWarning
+from trunkline._executor import RayExecutor
 from trunkline._experiment import Checked, Experiment
 from trunkline._measure import Done
+from trunkline._parts import NotBefore, Packet, Queue, Rating, e_model
 from trunkline._run import Records, Run, Table
 from trunkline._store import RunInfo, Store
 from trunkline._trunkline import __version__
@@ -16,7 +18,12 @@ __all__ = [
     "Done",
     "Experiment",
     "ExperimentError",
+    "NotBefore",
+    "Packet",
     "Problem",
+    "Queue",
+    "Rating",
+    "RayExecutor",
     "Records",
     "Run",
     "RunInfo",
@@ -26,6 +33,7 @@ __all__ = [
     "TrunklineError",
     "TrunklineWarning",
     "__version__",
+    "e_model",
     "open",
     "runs",
 ]

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Union
 
 from trunkline import _toml, _trunkline
-from trunkline._measure import Progress, measure
+from trunkline._errors import ExperimentError
+from trunkline._executor import Executors
+from trunkline._measure import Progress, distribute, measure
 from trunkline._run import Run
 from trunkline._store import Store, open_store
 from trunkline._toml import Value
@@ -125,6 +127,7 @@ class Experiment:
         progress: Progress = False,
         jobs: int | None = None,
         store: StorePlace = None,
+        executor: Executors | None = None,
     ) -> Run:
         """Runs the experiment and stores it.
 
@@ -133,11 +136,19 @@ class Experiment:
             (:class:`trunkline.Done`).
         :param jobs: repetitions that are simulated at once; all cores unless told otherwise.
         :param store: where the run is stored.
+        :param executor: measures on the workers of an executor instead, with the same results byte for byte: one of
+            :mod:`concurrent.futures`, Dask's ``Client``, :class:`trunkline.RayExecutor`; or a function that makes one,
+            which is called again if the executor breaks. Only for ``sim``.
         :raises ExperimentError: before anything is stored, if the experiment is not valid.
         :raises KeyboardInterrupt: after Ctrl-C. What was measured is stored as a partial run, which :meth:`Run.resume`
             finishes.
         """
         opened = open_store(store)
+        if executor is not None:
+            if on != "sim":
+                raise ExperimentError(f"an executor runs `sim` only, not `{on}`")
+            collector = _trunkline.Collector.begin(self._core, opened._core, on)
+            return distribute(opened, progress, collector, self._core, executor)
         return measure(
             opened, progress, lambda show: _trunkline.run(self._core, opened._core, on, jobs, show)
         )

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
+from trunkline import _trunkline
 from trunkline._errors import TrunklineWarning
+from trunkline._executor import Executors, Spec, Sweep
 
 if TYPE_CHECKING:
     from trunkline._run import Run
@@ -55,6 +57,25 @@ def measure(store: Store, progress: Progress, run: Callable[[Show | None], tuple
     if not complete:
         warnings.warn(f"run {number} is partial; `resume()` finishes it", TrunklineWarning, stacklevel=3)
     return store.run(number)
+
+
+def distribute(
+    store: Store,
+    progress: Progress,
+    collector: _trunkline.Collector,
+    experiment: _trunkline.Experiment,
+    executor: Executors,
+) -> Run:
+    """Runs on the workers of an executor and returns the stored run."""
+
+    def run(show: Show | None) -> tuple[int, bool, list[str]]:
+        named, settings = experiment.named(), tuple(experiment.settings)
+        spec = Spec(experiment.source, experiment.file, settings, named, "sim", _trunkline.__version__)
+        sweep = Sweep(collector, spec, executor)
+        complete = sweep.run(show or (lambda *_: None))
+        return collector.id, complete, list(sweep.warnings)
+
+    return measure(store, progress, run)
 
 
 class _Bar:

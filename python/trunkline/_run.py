@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from trunkline._executor import Executors
     from trunkline._measure import Progress
     from trunkline._plot import Plot
     from trunkline._store import RunInfo, Store
@@ -233,13 +234,18 @@ class Run:
         report: dict[str, Any] = json.loads(self._core.json())
         return report
 
-    def resume(self, *, progress: Progress = False, jobs: int | None = None) -> Run:
+    def resume(
+        self, *, progress: Progress = False, jobs: int | None = None, executor: Executors | None = None
+    ) -> Run:
         """Measures what a partial run lacks, and returns the run as it is then; a complete run is returned as it is."""
-        from trunkline._measure import measure
+        from trunkline._measure import distribute, measure
 
         if self.is_complete:
             return self
         store, number = self._store, self.info.id
+        if executor is not None:
+            collector = _trunkline.Collector.resume(store._core, number)
+            return distribute(store, progress, collector, self._core.experiment(), executor)
         return measure(store, progress, lambda show: _trunkline.resume(store._core, number, jobs, show))
 
     def _repr_html_(self) -> str:

@@ -1,0 +1,204 @@
+"""Runs on executors: the same bytes wherever each repetition was measured, and nothing lost when workers die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trunkline
+from trunkline import _executor
+
+
+def processes(workers: int = 2) -> ProcessPoolExecutor:
+    """Processes that are started afresh: a fork would copy threads of this one in the middle of their work."""
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+def results(run: trunkline.Run) -> tuple[dict[str, bytes], list[tuple[Any, ...]]]:
+    """Every file with results, and the rows of the database."""
+    folder = run.directory
+    files = {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.name != "running.lock"
+    }
+    with sqlite3.connect(Path(run.store.place) / "trunkline.db") as database:
+        query = "SELECT point, repetition, partial, summary FROM repetition WHERE run = ? ORDER BY point, repetition"
+        return files, database.execute(query, [run.info.id]).fetchall()
+
+
+@pytest.fixture
+def longer(experiment: trunkline.Experiment) -> trunkline.Experiment:
+    """24 repetitions, each of which takes about a tenth of a second."""
+    experiment["repetitions"] = 8
+    experiment["duration"] = "2 s"
+    return experiment
+
+
+@pytest.fixture
+def whole(longer: trunkline.Experiment, tmp_path: Path) -> tuple[dict[str, bytes], list[tuple[Any, ...]]]:
+    """The results of this process alone."""
+    return results(longer.run(store=tmp_path / "whole"))
+
+
+def test_processes_give_the_same_bytes(longer: trunkline.Experiment, store: trunkline.Store, whole: Any) -> None:
+    told: list[trunkline.Done] = []
+    with processes() as executor:
+        run = longer.run(executor=executor, store=store, progress=told.append)
+    assert run.is_complete
+    assert results(run) == whole
+    assert told[-1] == trunkline.Done(1.0, 24, 24, 1)
+
+
+def kill_one(executor: ProcessPoolExecutor, done: threading.Event) -> None:
+    """Kills a process of the executor as soon as something has been measured."""
+    assert done.wait(60)
+    os.kill(next(iter(executor._processes)), signal.SIGKILL)
+
+
+def test_a_killed_process_loses_nothing(longer: trunkline.Experiment, store: trunkline.Store, whole: Any) -> None:
+    made: list[ProcessPoolExecutor] = []
+    done = threading.Event()
+
+    def make() -> ProcessPoolExecutor:
+        made.append(processes())
+        if len(made) == 1:
+            threading.Thread(target=kill_one, args=(made[0], done)).start()
+        return made[-1]
+
+    def progress(at: trunkline.Done) -> None:
+        if at.repetitions >= 2:
+            done.set()
+
+    run = longer.run(executor=make, store=store, progress=progress)
+    for executor in made:
+        executor.shutdown()
+    assert len(made) == 2, "the pool broke and was replaced"
+    assert run.is_complete
+    assert results(run) == whole
+
+
+def test_a_broken_executor_leaves_a_partial_run(
+    longer: trunkline.Experiment, store: trunkline.Store, whole: Any
+) -> None:
+    done = threading.Event()
+    with processes() as executor:
+        threading.Thread(target=kill_one, args=(executor, done)).start()
+        with pytest.raises(trunkline.TrunklineError, match="run 1 is partial"):
+            longer.run(executor=executor, store=store, progress=lambda at: at.repetitions >= 2 and done.set())
+    partial = store.run()
+    assert partial.info.status == "partial" and partial.info.repetitions_done >= 2
+    with processes() as executor:
+        run = partial.resume(executor=executor)
+    assert run.is_complete
+    assert results(run) == whole
+
+
+class Straggling(Executor):
+    """Runs everything at once in this thread, but never returns one of the batches after the first."""
+
+    def __init__(self) -> None:
+        self._max_workers = 3
+        self.calls = 0
+
+    def submit(self, function: Any, /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.calls += 1
+        if self.calls != 4:
+            future.set_result(function(*arguments))
+        return future
+
+
+def test_a_straggler_is_given_to_another_worker(
+    longer: trunkline.Experiment, store: trunkline.Store, whole: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_executor, "STRAGGLER", 0.5)
+    run = longer.run(executor=Straggling(), store=store)
+    assert run.is_complete
+    assert results(run) == whole
+
+
+class Failing(Executor):
+    """Fails always."""
+
+    def submit(self, function: Any, /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(OSError("no route to the worker"))
+        return future
+
+
+def test_what_always_fails_ends_the_run(longer: trunkline.Experiment, store: trunkline.Store) -> None:
+    with pytest.raises(trunkline.TrunklineError, match="failed 4 times, last with: OSError"):
+        longer.run(executor=Failing(), store=store)
+    assert store.run().info.status == "partial"
+
+
+def test_only_the_simulator_runs_on_executors(longer: trunkline.Experiment, store: trunkline.Store) -> None:
+    with pytest.raises(trunkline.ExperimentError, match="`sim` only"):
+        longer.run(on="live", executor=Failing(), store=store)
+    assert store.runs() == []
+
+
+def test_dask_loses_a_worker_and_nothing_else(
+    longer: trunkline.Experiment, store: trunkline.Store, whole: Any
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    done = threading.Event()
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        victim = next(iter(client.run(os.getpid).values()))
+
+        def kill() -> None:
+            assert done.wait(60)
+            os.kill(victim, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        run = longer.run(executor=client, store=store, progress=lambda at: at.repetitions >= 2 and done.set())
+        killer.join()
+    assert run.is_complete
+    assert results(run) == whole
+
+
+def test_ray(longer: trunkline.Experiment, store: trunkline.Store, whole: Any) -> None:
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        run = longer.run(executor=trunkline.RayExecutor(), store=store)
+    finally:
+        ray.shutdown()
+    assert run.is_complete
+    assert results(run) == whole
+
+
+def test_batches_grow_with_what_a_repetition_takes(longer: trunkline.Experiment, store: trunkline.Store) -> None:
+    sizes: list[int] = []
+
+    class Counting(Executor):
+        _max_workers = 1
+
+        def submit(self, function: Any, /, *arguments: Any, **keywords: Any) -> Future[Any]:
+            sizes.append(len(arguments[1]))
+            future: Future[Any] = Future()
+            archive, warnings, _ = function(*arguments)
+            future.set_result((archive, warnings, 0.001 * sizes[-1]))
+            return future
+
+    longer["duration"] = "100 ms"
+    began = time.monotonic()
+    assert longer.run(executor=Counting(), store=store).is_complete
+    assert sizes[:2] == [1, 1] and max(sizes) > 4 and sum(sizes) == 24
+    assert time.monotonic() - began < 60

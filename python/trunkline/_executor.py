@@ -1,0 +1,209 @@
+"""Runs on executors: processes of this machine, Dask, Ray, or anything else with ``submit``."""
+
+from __future__ import annotations
+
+import os
+import queue
+import time
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Union, runtime_checkable
+
+from trunkline import _trunkline
+from trunkline._errors import ExperimentError, TrunklineError
+
+Task = tuple[int, int]
+"""Point and repetition, both from 0."""
+
+BATCH = 2.0
+"""Seconds of work that are sent at once: long beside the cost of sending and collecting a batch."""
+ATTEMPTS = 4
+"""A repetition is measured this many times at most, if workers die or fail."""
+STRAGGLER = 4.0
+"""A batch that takes this many times as long as expected is given to another worker too, once nothing else is left."""
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """What is needed of an executor: :mod:`concurrent.futures`, Dask's ``Client``, mpi4py's and Parsl's have it."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
+        """Returns a future with ``add_done_callback``, ``result`` and ``cancel``."""
+
+
+Executors = Union[Executor, Callable[[], Executor]]
+"""An executor, or a function that makes one, which is called again if the executor breaks."""
+
+
+class RayExecutor:
+    """Ray as an executor, for a process that has called ``ray.init``."""
+
+    def __init__(self) -> None:
+        import ray
+
+        self._ray = ray
+        resources: Any = ray.cluster_resources()  # type: ignore[no-untyped-call, unused-ignore]
+        self._max_workers = int(resources.get("CPU", 1))
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
+        """Runs a function as a task of Ray."""
+        return self._ray.remote(function).remote(*arguments).future()
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An experiment as it travels to a worker, with the files that it names."""
+
+    source: str
+    file: str
+    settings: tuple[str, ...]
+    named: dict[str, bytes] = field(hash=False)
+    on: str
+    version: str
+
+
+_known: tuple[Spec, _trunkline.Experiment] | None = None
+
+
+def measure(spec: Spec, tasks: list[Task]) -> tuple[bytes, list[str], float]:
+    """On a worker: measures repetitions. Returns an archive, warnings, and the seconds that it took."""
+    global _known
+    if spec.version != _trunkline.__version__:
+        raise TrunklineError(f"a worker has trunkline {_trunkline.__version__}, and the client {spec.version}")
+    if _known is None or _known[0] != spec:
+        # Validated once for each worker, however many batches it measures.
+        _known = spec, _trunkline.Experiment(spec.source, spec.file, list(spec.settings), spec.named)
+    began = time.monotonic()
+    archive, warnings = _trunkline.measure_part(_known[1], spec.on, tasks, 1)
+    return archive, warnings, time.monotonic() - began
+
+
+@dataclass
+class _Batch:
+    tasks: list[Task]
+    began: float
+    doubled: bool = False
+
+
+class Sweep:
+    """A run whose repetitions are measured by an executor. Each repetition is stored once, from the first worker that
+    returns it; batches of workers that die are given to others.
+    """
+
+    def __init__(self, collector: _trunkline.Collector, spec: Spec, executors: Executors) -> None:
+        self._collector = collector
+        self._spec = spec
+        self._make = None if isinstance(executors, Executor) else executors
+        self._executor: Executor = executors if isinstance(executors, Executor) else executors()
+        self._returned: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._open: dict[int, tuple[Any, _Batch]] = {}
+        self._waiting = list(reversed(collector.missing()))
+        self._missing = set(self._waiting)
+        self._attempts: dict[Task, int] = {}
+        self._each: float | None = None
+        self.warnings: dict[str, None] = {}
+        self.of = len(self._missing)
+
+    def run(self, show: Callable[[float, int, int, int], None]) -> bool:
+        """Measures everything that is missing. Returns true if nothing is left; always ends the run in the store."""
+        try:
+            while self._missing:
+                self._submit()
+                self._collect()
+                done = self.of - len(self._missing)
+                show(done / max(self.of, 1), done, self.of, self._collector.id)
+        finally:
+            for future, _ in self._open.values():
+                future.cancel()
+            complete = self._collector.finish()
+        return complete
+
+    def _workers(self) -> int:
+        if hasattr(self._executor, "ncores"):
+            # Dask's client.
+            return max(int(sum(self._executor.ncores().values())), 1)
+        return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
+
+    def _submit(self) -> None:
+        """Gives every worker a batch, and one to wait."""
+        workers = self._workers()
+        while self._waiting and len(self._open) < 2 * workers:
+            share = max(len(self._waiting) // (2 * workers), 1)
+            # The first batches measure how long a repetition takes.
+            size = 1 if self._each is None else max(min(int(BATCH / max(self._each, 1e-6)), share), 1)
+            self._send([self._waiting.pop() for _ in range(min(size, len(self._waiting)))])
+        if not self._waiting and len(self._open) < workers and self._each is not None:
+            now = time.monotonic()
+            for _, batch in list(self._open.values()):
+                expected = STRAGGLER * max(self._each * len(batch.tasks), 1.0)
+                if not batch.doubled and now - batch.began > expected:
+                    batch.doubled = True
+                    self._send([task for task in batch.tasks if task in self._missing], doubled=True)
+
+    def _send(self, tasks: list[Task], *, doubled: bool = False) -> None:
+        # Dask gives the result of an earlier call with the same arguments otherwise.
+        keywords = {"pure": False} if hasattr(self._executor, "ncores") else {}
+        try:
+            future = self._executor.submit(measure, self._spec, tasks, **keywords)
+        except (BrokenExecutor, RuntimeError) as error:
+            self._waiting += tasks
+            self._replace(error)
+            return
+        self._open[id(future)] = future, _Batch(tasks, time.monotonic(), doubled)
+        future.add_done_callback(self._returned.put)
+
+    def _replace(self, error: BaseException) -> None:
+        """Makes another executor in place of one that is broken."""
+        if self._make is None:
+            raise TrunklineError(
+                f"the executor has failed: {error or type(error).__name__}; run {self._collector.id} is partial, and "
+                "`resume(executor=...)` measures the rest"
+            ) from error
+        for future, batch in self._open.values():
+            future.cancel()
+            self._again(batch.tasks, error)
+        self._open.clear()
+        self._executor = self._make()
+
+    def _collect(self) -> None:
+        """Stores what has been returned, and waits for something if nothing has."""
+        try:
+            future = self._returned.get(timeout=0.2)
+        except queue.Empty:
+            return
+        _, batch = self._open.pop(id(future), (None, None))
+        if batch is None:
+            return
+        try:
+            archive, warnings, took = future.result()
+        except ExperimentError:
+            raise
+        except BrokenExecutor as error:
+            self._again(batch.tasks, error)
+            self._replace(error)
+        except Exception as error:  # noqa: BLE001
+            # A worker that was killed, a lost connection: whatever an executor raises for it.
+            self._again(batch.tasks, error)
+        except BaseException as error:
+            if type(error).__name__ != "CancelledError":
+                raise
+            self._again(batch.tasks, error)
+        else:
+            self._collector.take(archive)
+            self._missing.difference_update(batch.tasks)
+            self.warnings.update(dict.fromkeys(warnings))
+            each = took / len(batch.tasks)
+            self._each = each if self._each is None else 0.8 * self._each + 0.2 * each
+
+    def _again(self, tasks: list[Task], error: BaseException) -> None:
+        for task in tasks:
+            if task not in self._missing:
+                continue
+            self._attempts[task] = self._attempts.get(task, 0) + 1
+            if self._attempts[task] >= ATTEMPTS:
+                raise TrunklineError(
+                    f"repetition {task[1]} of point {task[0]} has failed {ATTEMPTS} times, last with: {error!r}; run "
+                    f"{self._collector.id} is partial"
+                ) from error
+            self._waiting.append(task)
