@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::test::{step, with_lints};
+use crate::test::{step, with_lints, without_own_package};
 
 /// Builds the wheel as the tests have built the crates, installs it and runs its checks.
 pub(crate) fn check() -> Result<(), String> {
     let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
     let python = || {
-        let mut command = Command::new(&python);
+        let mut command = without_own_package(Command::new(&python));
         // A virtual environment of a shell is not the one that was named.
         command.env_remove("VIRTUAL_ENV").env("PYTHONDONTWRITEBYTECODE", "1");
         command

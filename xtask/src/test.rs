@@ -46,7 +46,11 @@ fn steps(journal: &Journal) -> Result<(), String> {
 /// watches `CARGO_MANIFEST_DIR`) would otherwise run again, and everything above them be built again, whenever a command
 /// of xtask follows a plain `cargo`.
 pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    without_own_package(Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())))
+}
+
+/// The command without those variables, for programs that call Cargo.
+pub(crate) fn without_own_package(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         if name
             .to_str()
