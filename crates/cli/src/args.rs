@@ -126,8 +126,12 @@ pub enum Command {
     /// reasons, the next best option and the commands. Ctrl-C prints the advice from the measurements so far.
     Probe(probe::Probe),
 
-    /// Measure a path and write its description as a link profile
-    #[command(hide = true)]
+    /// Measure a path, write its description as a link profile, and verify the description
+    ///
+    /// Probes both directions between this host's agent and that of HOST within a time budget, and finds rate, delay, queue,
+    /// token buckets, loss, jitter and reordering by simulating candidate links with the same packets. Then predicts calls
+    /// and transfers, measures them on the path, and prints both. An experiment reads the profile with `profile = "FILE"`.
+    /// Ctrl-C keeps what was measured.
     Learn(learn::Learn),
 
     /// List, show, compare, import, export and remove learned paths

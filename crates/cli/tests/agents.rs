@@ -443,3 +443,24 @@ fn an_owner_sees_what_is_kept_and_deletes_it() {
     let left = support::files_below(&bench.path("berlin.state/spool"));
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// Loopback is faster than the learner overloads, so its queue stays unknown; its delay is far below a millisecond.
+#[test]
+fn a_path_between_agents_is_learned() {
+    in_real_time(|| {
+        let bench = Bench::new();
+        let (near, far) =
+            (Agent::start(&bench, "berlin", "127.0.0.2"), Agent::start(&bench, "ottawa", "127.0.0.3"));
+        let (at_near, at_far) = (pair(&bench, &near), pair(&bench, &far));
+        let arguments = ["learn", &at_far, "--here", &at_near, "--budget", "20 s", "--gentle", "--no-verify"];
+        let ran = run(&bench, &[&arguments[..], &["--to", "loopback.toml"]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let written = std::fs::read_to_string(bench.path("loopback.toml")).unwrap();
+        let delays = written
+            .lines()
+            .filter_map(|line| line.strip_prefix("delay = \"")?.split_once(" ms").map(|d| d.0));
+        let delays: Vec<f64> = delays.map(|delay| delay.parse().unwrap()).collect();
+        assert_eq!(delays.len(), 2, "{written}");
+        assert!(delays.iter().all(|delay| *delay < 1.0), "{written}");
+    });
+}

@@ -2,31 +2,73 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use trunkline_core::{Duration, Ratio};
 
 /// Arguments of `learn`.
 #[derive(Debug, Args)]
 pub struct Learn {
-    /// The other end of the path: an agent that is enrolled here
-    #[arg(value_name = "HOST[:PORT]", required_unless_present = "from")]
+    /// The other end of the path: an agent that is enrolled here [default port: 4781]
+    #[arg(value_name = "HOST[:PORT]", required_unless_present_any = ["over", "from"])]
     pub host: Option<String>,
+
+    /// The agent on this host, which is enrolled here too
+    #[arg(long, value_name = "HOST[:PORT]", default_value = "localhost")]
+    pub here: String,
+
+    /// Time that probing may take, from 20 s to 10 min
+    #[arg(long, value_name = "TIME", default_value = "60 s")]
+    pub budget: Duration,
+
+    /// Share of each direction's capacity over that time that overloads may use
+    #[arg(long, value_name = "SHARE", default_value = "10 %")]
+    pub share: Ratio,
+
+    /// Do not overload the path: its queue stays unknown
+    #[arg(long)]
+    pub gentle: bool,
+
+    /// Do not verify the description with calls and transfers on the path
+    #[arg(long)]
+    pub no_verify: bool,
+
+    /// The profile to write [default: the name of the host, or of the first recording in `--from`, in the current folder]
+    #[arg(long, value_name = "FILE.toml")]
+    pub to: Option<PathBuf>,
 
     /// Measure nothing, and learn from this recording: a capture (pcap, pcapng), a trace of a stored run, a mahimahi trace or
     /// log, a Pantheon log, or an iBoxNet profile
     ///
     /// A second recording is that of the other end of the path (captures), or of the other direction (mahimahi traces).
-    #[arg(long, value_name = "FILE", conflicts_with = "host", conflicts_with = "plan")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "plan", "over"])]
     pub from: Vec<PathBuf>,
-
-    /// With `--from`: the description to write [default: the name of the first recording, in the current folder]
-    #[arg(long, value_name = "FILE.toml", requires = "from")]
-    pub to: Option<PathBuf>,
 
     /// With captures of both ends: their clocks are the same, so delays are one way
     #[arg(long, requires = "from")]
     pub same_clock: bool,
 
+    /// Learn this link profile instead of a path between hosts, to compare what is learned with what is known
+    #[arg(long, value_name = "PROFILE", conflicts_with_all = ["host", "here"])]
+    pub over: Option<PathBuf>,
+
+    /// The backend on which the profile of `--over` runs
+    #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Described::Sim, requires = "over")]
+    pub on: Described,
+
+    /// Seed of the times of the probes
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
     /// Print the experiment of the first phase and measure nothing
     #[arg(long)]
     pub plan: bool,
+}
+
+/// Backend of a described link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Described {
+    /// In virtual time
+    Sim,
+    /// In real time, between namespaces of this machine; Linux only
+    Wire,
 }

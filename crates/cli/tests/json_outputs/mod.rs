@@ -19,6 +19,7 @@ const OF_FILES: &[&str] = &[
     "import",
     "imported-link",
     "kernels",
+    "learned-path",
     "listen",
     "merge",
     "path",
@@ -173,6 +174,7 @@ fn results_of_files_and_runs_are_described() {
         "plan.toml",
         format!("{}[limits]{limits}", FILE.split("[sweep]").next().expect("it has a beginning")),
     );
+    bench.write("line.toml", "rate = \"1 Mbit/s\"\ndelay = \"5 ms\"\n");
     for name in ["sent.wav", "received.wav"] {
         let mut wav = hound::WavWriter::create(bench.path(name), WAV).expect("the folder can be written");
         let mut state = 1_u32;
@@ -223,6 +225,7 @@ fn results_of_files_and_runs_are_described() {
         &["paper", "hawley1989", "table02"],
         &["paper", "lamont1998", "--calibrate"],
         &["listen", "sent.wav", "received.wav"],
+        &["learn", "--over", "line.toml", "--gentle"],
     ] {
         let objects = printed(&bench, arguments);
         assert!(!objects.is_empty(), "{arguments:?}");

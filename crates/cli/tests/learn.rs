@@ -1,0 +1,85 @@
+//! `trunkline learn` as a user runs it: over described links, and with mistakes.
+
+mod support;
+
+use support::Bench;
+
+const DSL: &str = "delay = \"9 ms\"\n[forward]\nrate = \"1 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"20 KB\" }\n\
+                   [backward]\nrate = \"2 Mbit/s\"\nqueue = \"fq-codel\"\n";
+
+#[test]
+fn a_described_link_is_learned_verified_and_written_as_a_profile() {
+    let bench = Bench::new();
+    bench.write("dsl.toml", DSL);
+    let ran = bench.run(&["learn", "--over", "dsl.toml", "--to", "found.toml"]).ok();
+    assert!(
+        ran.out.contains("FIFO with a limit in bytes; backward") && ran.out.contains("FQ-CoDel"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("a call beside four transfers, delay p95: predicted"), "{}", ran.out);
+    assert!(ran.err.contains("short overloads, backward"), "{}", ran.err);
+    let members = std::fs::read_dir(bench.path("found.draws")).expect("the ensemble is there").count();
+    assert_eq!(members, 20);
+
+    // What was learned is read like any other profile, and carries a flow.
+    let experiment = "name = \"x\"\nduration = \"2 s\"\n[hosts]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\n\
+                      profile = \"found.toml\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = \"voice\"\n";
+    bench.write("x.toml", experiment);
+    bench.run(&["check", "x.toml"]).ok();
+    bench.write("y.toml", experiment.replace("found.toml", "found.draws/07.toml"));
+    bench.run(&["run", "y.toml", "--no-report"]).ok();
+}
+
+#[test]
+fn mistakes_are_bad_input() {
+    let bench = Bench::new();
+    bench.write("dsl.toml", DSL);
+    bench.write("bad.toml", "rate = \"fast\"\n");
+    for (arguments, error) in [
+        (&["learn"][..], "required arguments were not provided"),
+        (
+            &["learn", "--over", "dsl.toml", "--budget", "5 s"],
+            "`--budget 5 s` is not between 20 s and 10 min",
+        ),
+        (&["learn", "--over", "bad.toml"], "`fast` does not start with a number"),
+        (&["learn", "--over", "absent.toml"], "does not exist"),
+    ] {
+        let ran = bench.run(arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(error), "{arguments:?}: {}", ran.err);
+    }
+    // No agent is enrolled here.
+    let mut unknown = bench.command(&["learn", "studio.example.org"]);
+    let ran = support::Ran::from(
+        unknown.env("XDG_CONFIG_HOME", bench.path("config")).output().expect("the program starts"),
+    );
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("enrol"), "{}", ran.err);
+}
+
+#[test]
+fn a_path_that_carries_nothing_is_an_error_of_the_environment() {
+    let bench = Bench::new();
+    bench.write("dead.toml", "rate = \"1 Mbit/s\"\nloss = \"100 %\"\n");
+    let ran = bench.run(&["learn", "--over", "dead.toml"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains("no packet arrived in either direction"), "{}", ran.err);
+    assert!(!bench.path("dead-learned.toml").exists());
+
+    // In one direction only: that one is written.
+    bench.write("half.toml", "rate = \"1 Mbit/s\"\n[backward]\nloss = \"100 %\"\n");
+    let ran = bench.run(&["learn", "--over", "half.toml", "--gentle"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains("backward was not learned: no packet arrived backward"), "{}", ran.err);
+    let written = std::fs::read_to_string(bench.path("half-learned.toml")).expect("it is written");
+    assert!(written.contains("not learned: no packet arrived backward"), "{written}");
+}
+
+#[test]
+fn the_plan_is_an_experiment() {
+    let bench = Bench::new();
+    let plan = bench.run(&["learn", "studio.example.org", "--plan"]).ok().out;
+    bench.write("plan.toml", plan);
+    bench.run(&["check", "plan.toml"]).ok();
+}
