@@ -12,7 +12,7 @@ use crate::write::sentence;
 
 /// A learned path.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct LearnedPath {
+pub struct ProbedPath {
     /// The other end, as given.
     pub host: String,
     /// The result in a sentence.
@@ -22,9 +22,9 @@ pub struct LearnedPath {
     /// Profiles of links that explain the measurement as well.
     pub ensemble: Vec<String>,
     /// Both directions.
-    pub directions: Vec<LearnedDirection>,
+    pub directions: Vec<ProbedDirection>,
     /// Predictions beside measurements of traffic that was not learned from.
-    pub verified: Vec<LearnedFigure>,
+    pub verified: Vec<ProbedFigure>,
     /// Other things to know, in sentences.
     pub notes: Vec<String>,
     /// True if the measurement was stopped before its end.
@@ -33,7 +33,7 @@ pub struct LearnedPath {
 
 /// A direction of a learned path.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct LearnedDirection {
+pub struct ProbedDirection {
     /// `forward` or `backward`.
     pub direction: String,
     /// Why nothing was learned; null if something was.
@@ -45,14 +45,14 @@ pub struct LearnedDirection {
     /// Mechanisms that explain the measurement as well.
     pub alternatives: Vec<String>,
     /// The keys of the link.
-    pub keys: Vec<LearnedKey>,
+    pub keys: Vec<ProbedKey>,
     /// Other things to know, in sentences.
     pub notes: Vec<String>,
 }
 
 /// A key of a learned link.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct LearnedKey {
+pub struct ProbedKey {
     /// The key.
     pub key: String,
     /// The value as in the profile.
@@ -70,7 +70,7 @@ pub struct LearnedKey {
 
 /// A figure that was predicted, then measured.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct LearnedFigure {
+pub struct ProbedFigure {
     /// The traffic.
     pub workload: String,
     /// The figure.
@@ -87,7 +87,7 @@ pub struct LearnedFigure {
     pub error: f64,
 }
 
-impl LearnedPath {
+impl ProbedPath {
     /// The JSON of a path that was written to these files.
     pub fn of(
         host: &str,
@@ -95,9 +95,9 @@ impl LearnedPath {
         verified: &[Verified],
         file: String,
         ensemble: Vec<String>,
-    ) -> LearnedPath {
+    ) -> ProbedPath {
         let direction = |way: Way| match &path.ways[way as usize] {
-            Err(problem) => LearnedDirection {
+            Err(problem) => ProbedDirection {
                 direction: way.name().to_owned(),
                 problem: Some(problem.clone()),
                 mechanism: None,
@@ -105,7 +105,7 @@ impl LearnedPath {
                 keys: Vec::new(),
                 notes: Vec::new(),
             },
-            Ok(learned) => LearnedDirection {
+            Ok(learned) => ProbedDirection {
                 direction: way.name().to_owned(),
                 problem: None,
                 mechanism: learned.is_loaded.then(|| learned.link.mechanism().to_owned()),
@@ -117,7 +117,7 @@ impl LearnedPath {
                     .map(|(key, value)| {
                         let interval = learned.interval(key);
                         let evidence = learned.evidence.iter().rfind(|(known, _)| *known == key);
-                        LearnedKey {
+                        ProbedKey {
                             key: key.to_owned(),
                             value,
                             low: interval.map(|interval| interval.low).filter(|end| end.is_finite()),
@@ -129,7 +129,7 @@ impl LearnedPath {
                 notes: learned.notes.clone(),
             },
         };
-        let figure = |one: &Verified| LearnedFigure {
+        let figure = |one: &Verified| ProbedFigure {
             workload: one.workload.to_owned(),
             figure: one.figure.to_owned(),
             predicted: one.predicted.value,
@@ -138,7 +138,7 @@ impl LearnedPath {
             measured: one.measured,
             error: one.error(),
         };
-        LearnedPath {
+        ProbedPath {
             host: host.to_owned(),
             summary: sentence(path, verified),
             file,

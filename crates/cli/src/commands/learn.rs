@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use trunkline_agent::controller::{Fleet, PartKey};
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Files, Progress, Supervisor};
-use trunkline_learn::output::LearnedPath;
+use trunkline_learn::output::ProbedPath;
 use trunkline_learn::plan::{self, Place};
 use trunkline_learn::{Observer, ProbeError, Prober, Question, Verified};
 use trunkline_live::LiveOptions;
@@ -66,7 +66,7 @@ pub(super) fn learn(global: &Global, arguments: &Learn) -> Result<u8, Failure> {
     }
     if global.json {
         let file = file.display().to_string();
-        output::print_json(&LearnedPath::of(&name, &path, &verified, file, ensemble));
+        output::print_json(&ProbedPath::of(&name, &path, &verified, file, ensemble));
     } else {
         show(&path, &verified, &file);
     }

@@ -65,7 +65,7 @@ layouts! {
     PathComparisonOutput = "path-comparison", 1, ["paths compare"];
     PathExportOutput = "path-export", 1, ["paths export"];
     PathsRemovedOutput = "paths-removed", 1, ["paths remove"];
-    trunkline_learn::output::LearnedPath = "learned-path", 1, ["learn"];
+    trunkline_learn::output::ProbedPath = "learned-path", 1, ["learn"];
     ListenOutput = "listen", 2, ["listen"];
     #[cfg(target_os = "linux")]
     WiresOutput = "wires", 1, ["wire status"];
