@@ -29,6 +29,7 @@ impl SentAndReceived {
             lasting: trunkline_metrics::Lasting::Run,
             ends: Time::MAX,
             propagation: Vec::new(),
+            wander: Duration::ZERO,
             reliable: Vec::new(),
             presence: Vec::new(),
             is_answered: false,

@@ -23,7 +23,8 @@ use trunkline_sound::Place;
 use trunkline_testkit::real_time::in_real_time;
 use trunkline_testkit::tone::listen;
 use trunkline_transport::rtp::{
-    Arrival, PayloadFormat, RtcpPacket, RtpConfig, RtpPacket, RtpSession, decode_compound,
+    Arrival, PayloadFormat, ReportBlock, RtcpPacket, RtpConfig, RtpPacket, RtpSession, decode_compound,
+    encode_cname, encode_report,
 };
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -136,6 +137,21 @@ fn types(report: &[u8]) -> Vec<&'static str> {
     parts.map(name).collect()
 }
 
+/// The report of a receiver that has lost a quarter of its packets lately, at once after that of the sender.
+fn answer(report: &[u8]) -> Vec<u8> {
+    let Some(RtcpPacket::SenderReport { ssrc, info, .. }) = decode_compound(report).unwrap().next() else {
+        panic!("{report:?}")
+    };
+    let last_report = (info.ntp >> 16) as u32;
+    let jitter = 480;
+    let block =
+        ReportBlock { ssrc, fraction_lost: 64, lost: 9, jitter, last_report, ..ReportBlock::default() };
+    let mut answer = Vec::new();
+    encode_report(77, None, &[block], &mut answer);
+    encode_cname(77, "receiver", &mut answer);
+    answer
+}
+
 /// On the port above that of the data (RFC 3550 sections 6 and 11).
 #[test]
 fn a_sender_reports_what_it_sends_and_says_bye() {
@@ -152,8 +168,9 @@ fn a_sender_reports_what_it_sends_and_says_bye() {
             while start.elapsed().as_secs() < 10
                 && !reports.last().is_some_and(|last| types(last).contains(&"BYE"))
             {
-                if let Ok((length, _)) = control.recv_from(&mut buffer) {
+                if let Ok((length, sender)) = control.recv_from(&mut buffer) {
                     reports.push(buffer[..length].to_vec());
+                    control.send_to(&answer(&buffer[..length]), sender).unwrap();
                 }
             }
             reports
@@ -166,6 +183,12 @@ fn a_sender_reports_what_it_sends_and_says_bye() {
             panic!("{last:?}")
         };
         assert_eq!(u64::from(info.packets), sent.figures.counts.sent);
+        let heard = sent.figures.reported.expect("the receiver has reported");
+        assert_eq!(
+            (heard.block.lost, heard.block.loss(), heard.jitter),
+            (9, 0.25, Duration::from_millis(10))
+        );
+        assert!(heard.round_trip.expect("it has heard a report") < Duration::from_millis(500), "{heard:?}");
         let mut packet = [0; 2048];
         let (length, _) = data.recv_from(&mut packet).unwrap();
         assert_eq!(RtpPacket::decode(&packet[..length]).unwrap().header.ssrc, ssrc);

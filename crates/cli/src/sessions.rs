@@ -136,12 +136,18 @@ fn line(figures: &Figures) -> String {
     let lost = figures.counts.loss().map_or(String::new(), |loss| format!(" · lost {:.2} %", loss * 100.0));
     let drift = figures.drift_ppm.map_or(String::new(), |ppm| format!(" · {ppm:+.0} ppm"));
     format!(
-        "{}:{:02} · {} = {:.1} ms{lost} · late {late} · concealed {concealed}{drift} · xruns {xruns}",
+        "{}:{:02} · {} = {} ms{lost} · late {late} · concealed {concealed}{drift} · xruns {xruns}",
         seconds / 60,
         seconds % 60,
         stages.join(" + "),
-        figures.stages.total().as_millis_f64(),
+        total(figures),
     )
+}
+
+/// The latency from mouth to ear in milliseconds, as far as it is known.
+fn total(figures: &Figures) -> String {
+    let known = if figures.stages.network.is_some() { "" } else { "at least " };
+    format!("{known}{:.1}", figures.stages.total().as_millis_f64())
 }
 
 struct Stage {
@@ -157,7 +163,11 @@ fn stages(figures: &Figures) -> Vec<Stage> {
     let of = |short, name, duration: trunkline_core::Duration| Stage {
         short,
         name,
-        text: format!("{:.1}", duration.as_millis_f64()),
+        // Without the other end's word, a stage of zero is one of the other end.
+        text: match (all.network, duration.is_zero()) {
+            (None, true) => "–".to_owned(),
+            _ => format!("{:.1}", duration.as_millis_f64()),
+        },
         is_zero: duration.is_zero(),
     };
     let bound = figures.network_bound.map_or(String::new(), |b| format!(" ± {:.1}", b.as_millis_f64()));
@@ -182,7 +192,7 @@ fn stages(figures: &Figures) -> Vec<Stage> {
 fn table(figures: &Figures) -> Vec<Vec<String>> {
     let mut rows = vec![row("latency", "ms")];
     rows.extend(stages(figures).into_iter().map(|stage| row(&format!("  {}", stage.name), stage.text)));
-    rows.push(row("  mouth to ear", format!("{:.1}", figures.stages.total().as_millis_f64())));
+    rows.push(row("  mouth to ear", total(figures)));
     if let Some(trip) = &figures.round_trip {
         let delays = &trip.delays;
         let ms = |duration: trunkline_core::Duration| format!("{:.3}", duration.as_millis_f64());
@@ -199,6 +209,17 @@ fn table(figures: &Figures) -> Vec<Vec<String>> {
             ("  largest", delays.max),
         ] {
             rows.push(row(name, ms(value)));
+        }
+    }
+    if let Some(report) = &figures.reported {
+        rows.push(row("last RTCP report of the receiver", ""));
+        rows.push(row(
+            "  packets lost",
+            format!("{} ({:.1} % lately)", report.block.lost, report.block.loss() * 100.0),
+        ));
+        rows.push(row("  jitter", format!("{:.3} ms", report.jitter.as_millis_f64())));
+        if let Some(round_trip) = report.round_trip {
+            rows.push(row("  round trip", format!("{:.3} ms", round_trip.as_millis_f64())));
         }
     }
     let ours = ["from the capturing callback to the socket", "from the socket to the playing callback"];
@@ -273,7 +294,11 @@ mod tests {
              lost 0.50 % · late 2 · concealed 7 · -12 ppm · xruns 0"
         );
         let unknown = Figures { stages: Stages::default(), network_bound: None, ..figures() };
-        assert!(line(&unknown).starts_with("1:23 · network ? = 0.0 ms · lost"), "{}", line(&unknown));
+        assert!(
+            line(&unknown).starts_with("1:23 · network ? = at least 0.0 ms · lost"),
+            "{}",
+            line(&unknown)
+        );
     }
 
     #[test]

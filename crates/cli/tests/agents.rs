@@ -206,7 +206,7 @@ fn an_owners_rate_slows_a_greedy_flow_and_the_user_is_told_that_it_is_no_network
     between(&bench, &near, &far, SHORT, "transport = \"tcp\"\nsource = { kind = \"bulk\" }");
     let ran = run(&bench, &RUN);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let told = "flow `f`: the owner of `berlin` limits that host to 4000 kbit/s, which held it back for ";
+    let told = "flow `f`: the owner of `berlin` limits that host to 4 Mbit/s, which held it back for ";
     assert!(ran.err.contains(told), "{}", ran.err);
     let stored = stored(&bench);
     let flow = &stored.points[0].repetitions[0].summary.as_ref().unwrap().flows[0];

@@ -109,6 +109,21 @@ fn an_answer_that_rests_on_the_short_run_says_so() {
     assert!(!json["answers"][0]["sentence"].as_str().unwrap().contains("rises"));
 }
 
+/// Nothing of what is sent arrives within the drain time, and nothing is lost.
+#[test]
+fn an_answer_says_that_most_had_not_arrived() {
+    let text = CHANNELS.replace("rate =", "delay = \"3 s\"\nrate =");
+    let (bench, ran) =
+        planned(&text, &["--minimise", "link.trunk.rate", "--from", "500 kbit/s", "--json", "--no-report"]);
+    let json = ran.ok().json();
+    let answer = &json["answers"][0];
+    assert_eq!(answer["unfinished"], serde_json::json!([{ "flow": "voice", "share": 1.0 }]), "{json:#}");
+    let sentence = answer["sentence"].as_str().unwrap();
+    assert!(sentence.contains("100 % of the messages of `voice` had not arrived"), "{sentence}");
+    let run = bench.run(&["run", "plan.toml", "--no-report"]);
+    assert!(run.out.contains("Nothing of `voice` had arrived when the run ended"), "{}", run.out);
+}
+
 #[test]
 fn a_plan_says_that_its_messages_are_larger_than_the_applications() {
     // 8 samples have no room for the header that measures them.

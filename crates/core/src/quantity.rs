@@ -249,8 +249,8 @@ impl fmt::Display for Rate {
         let n = self.0 as f64;
         let (value, unit) = match self.0 {
             0..1_000 => (n, "bit/s"),
-            1_000..10_000_000 => (n / 1e3, "kbit/s"),
-            10_000_000..10_000_000_000 => (n / 1e6, "Mbit/s"),
+            1_000..10_000_000 if !self.0.is_multiple_of(1_000_000) => (n / 1e3, "kbit/s"),
+            1_000..10_000_000_000 => (n / 1e6, "Mbit/s"),
             _ => (n / 1e9, "Gbit/s"),
         };
         f.pad(&format!("{} {unit}", significant(value, 4)))

@@ -65,6 +65,11 @@ impl Series {
         }
     }
 
+    /// The smallest value.
+    pub fn min(&self) -> u64 {
+        self.steps.iter().map(|step| step.value).min().unwrap_or_default()
+    }
+
     /// The largest value.
     pub fn max(&self) -> u64 {
         self.steps.iter().map(|step| step.value).max().unwrap_or_default()
@@ -162,6 +167,14 @@ pub enum OverTime {
 }
 
 impl OverTime {
+    /// The smallest value.
+    pub fn min(&self) -> u64 {
+        match self {
+            OverTime::Always(value) => *value,
+            OverTime::Series(series) => series.min(),
+        }
+    }
+
     /// The largest value.
     pub fn max(&self) -> u64 {
         match self {

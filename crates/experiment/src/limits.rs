@@ -234,8 +234,14 @@ pub(crate) fn checked(
                 points.iter().filter_map(|point| Some(point.scenario.flows.get(*flow)?.each.len())).max();
             if most.is_some_and(|most| most < *number as usize) {
                 let most = most.unwrap_or_default();
-                let (verb, plural) = if most == 1 { ("is", "") } else { ("are", "s") };
-                let message = format!("`{}`: there {verb} {most} such flow{plural}", limit.key);
+                let name = points.iter().find_map(|point| Some(&point.scenario.flows.get(*flow)?.meta.name));
+                let name = name.map_or("", String::as_str);
+                let known = match most {
+                    1 => format!("only `{name}-1`"),
+                    most => format!("`{name}-1` to `{name}-{most}`"),
+                };
+                let message =
+                    format!("`{}`: there is no `{name}-{number}`; the flow stands for {known}", limit.key);
                 remarks.push(Remark::new(key_span.clone(), message));
             }
         }

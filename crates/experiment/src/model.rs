@@ -128,8 +128,10 @@ pub struct Link {
 pub struct Direction {
     /// Bits per second on the line; the most if they change over time.
     pub rate: Rate,
-    /// Propagation delay; the longest if it changes over time.
+    /// Propagation delay; the shortest if it changes over time.
     pub delay: Duration,
+    /// Largest difference of the delay between two moments, its jitter included if that has a memory.
+    pub wander: Duration,
     /// The largest packet at the network layer.
     pub mtu: Bytes,
     /// Framing added to every packet on the line.

@@ -248,7 +248,10 @@ fn limits_are_of_all_of_each_and_of_one() {
     let limits: Vec<trunkline_experiment::Limit> = serde_json::from_str(&json).unwrap();
     assert_eq!(limits, experiment.limits);
     for (key, says) in [
-        ("flow.down-4.loss", "`flow.down-4.loss`: there are 3 such flows"),
+        (
+            "flow.down-4.loss",
+            "`flow.down-4.loss`: there is no `down-4`; the flow stands for `down-1` to `down-3`",
+        ),
         ("flow.down-0.loss", "there is no flow `down-0`"),
         ("flow.down-3.lat", "a flow has no figure `lat`; did you mean `late`?"),
     ] {

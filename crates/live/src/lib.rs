@@ -17,10 +17,7 @@
 //! recorder. What was sent is recorded before its arrival.
 //!
 //! [`run_pairs`] measures between several pairs of places of this machine, in a session for each.
-//!
-//! [`group`] carries XTP's multicast streams. [`blast`] measures how many packets a second the machine can account for.
 
-pub mod blast;
 mod ceiling;
 mod channel;
 mod check;
@@ -29,7 +26,6 @@ pub mod engine;
 mod error;
 mod events;
 pub mod far_end;
-pub mod group;
 mod link;
 mod near;
 mod observed;

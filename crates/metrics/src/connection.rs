@@ -9,7 +9,7 @@ use trunkline_core::{Bytes, Duration, Rate, Time};
 pub struct ConnectionSample {
     /// Time of the sample.
     pub at: Time,
-    /// The congestion window.
+    /// The congestion window; zero without congestion control.
     pub congestion_window: Bytes,
     /// The slow-start threshold; `None` before there is one.
     pub slow_start_threshold: Option<Bytes>,

@@ -8,9 +8,9 @@ use trunkline_core::{Bytes, Duration, Rate};
 pub struct SendLimit {
     /// The option of the transport that sets it: `window`, `max-window`, `window-scaling` or `send-buffer`.
     pub option: &'static str,
-    /// How much it is.
+    /// Its value.
     pub bytes: Bytes,
-    /// How many conversations have as much each.
+    /// Number of conversations, each with that limit.
     pub conversations: u32,
     /// The rate of the slowest link of the path; `None` where that is not known.
     pub narrowest: Option<Rate>,
@@ -24,12 +24,12 @@ pub struct SendLimit {
     pub back: Option<Duration>,
 }
 
-/// What held a flow back.
+/// The limit that held a flow back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitedBy {
     /// The option of the transport: `window`, `max-window`, `window-scaling` or `send-buffer`.
     pub option: String,
-    /// How much it is.
+    /// Its value.
     pub bytes: Bytes,
     /// As a number of blocks, where the file counts those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct CutBy {
     pub largest: Bytes,
 }
 
-/// What a flow has come to.
+/// The figures that a flow reached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reached {
     pub(crate) user: Rate,
@@ -69,7 +69,7 @@ pub(crate) struct Reached {
     pub(crate) is_round_trip: bool,
     /// The payload of the message that had it.
     pub(crate) message: Bytes,
-    /// What nothing on the way of the latency can save; `None` where that is not known.
+    /// The propagation delay of the way that the latency measures; `None` where that is not known.
     pub(crate) propagation: Option<Duration>,
 }
 
@@ -77,12 +77,16 @@ pub(crate) struct Reached {
 /// delayed acknowledgements cost something.
 const SHARE: f64 = 0.7;
 
+/// A flow that reaches more than this share of what its limit lets through is not held by it: the kernel may allow more than it
+/// was asked for.
+const BEYOND: f64 = 1.1;
+
 /// Where the path is not known, the latency of a message that is a larger part of the limit than this says too little of a
 /// packet's.
 const PART_OF_LIMIT: u64 = 8;
 
 impl SendLimit {
-    /// What held a flow back, if it was this limit.
+    /// The limit as the one that held a flow back, if it did.
     pub(crate) fn judge(&self, reached: Reached) -> Option<LimitedBy> {
         let one_way = self.of_a_packet(&reached)?;
         let back = if reached.is_round_trip { Duration::ZERO } else { self.back.unwrap_or(one_way) };
@@ -94,7 +98,9 @@ impl SendLimit {
         let at_most = bytes.count() as f64 * 8.0 * f64::from(self.conversations) / round_trip.as_secs_f64();
         let path_is_narrower = self.narrowest.is_some_and(|narrowest| bits(narrowest) <= at_most);
         let has_enough = reached.wanted.is_some_and(|wanted| bits(wanted) <= SHARE * at_most);
-        if round_trip.is_zero() || path_is_narrower || has_enough || self.had(&reached) < SHARE * at_most {
+        let share = self.had(&reached) / at_most;
+        let is_reached = (SHARE..=BEYOND).contains(&share);
+        if round_trip.is_zero() || path_is_narrower || has_enough || !is_reached {
             return None;
         }
         let target = reached.wanted.or(self.narrowest).map(bits);

@@ -217,6 +217,9 @@ pub struct FlowMeta {
     /// By sink, the time that nothing on its way can save: the propagation delay of the path there, and of the path back
     /// where latency is that of a round trip. Empty where it is not known.
     pub propagation: Vec<Duration>,
+    /// Largest difference of the path's delay between two moments without a queue, over all sinks: where delays change over time or
+    /// jitter has a memory. Independent jitter of each packet is not in it.
+    pub wander: Duration,
     /// By sink, whether the transport delivers there all that it takes, however late: what has not arrived at the end is
     /// then unfinished, not lost.
     pub reliable: Vec<bool>,

@@ -117,6 +117,7 @@ source = "voice"   # 64 kbit/s
             finished: true,
             trials: Vec::new(),
             rising: Vec::new(),
+            unfinished: Vec::new(),
         };
         let answers: Vec<Answer> = kept.iter().enumerate().map(answer).collect();
         let (answer, kept) = best(plan.goal, &answers)?;

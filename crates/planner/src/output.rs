@@ -116,6 +116,8 @@ pub struct PlanAnswer {
     pub finished: bool,
     /// Flows whose latency still rises at the end of a run at the value kept; a longer run might break a limit.
     pub rising: Vec<PlanRising>,
+    /// Flows of which most messages had not arrived at the end of a run at the value kept; limits judge the others only.
+    pub unfinished: Vec<PlanUnfinished>,
     /// The answer in a sentence.
     pub sentence: String,
     /// All tried values, the smallest first.
@@ -129,6 +131,15 @@ pub struct PlanRising {
     pub flow: String,
     /// Growth of its mean latency in the last half of the run, in seconds per second.
     pub per_second: f64,
+}
+
+/// A flow of which most messages had not arrived at the end of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PlanUnfinished {
+    /// Its name.
+    pub flow: String,
+    /// Their share of the messages due, from 0 to 1.
+    pub share: f64,
 }
 
 /// A value that was tried.

@@ -26,6 +26,15 @@ pub struct Rising {
     pub per_second: f64,
 }
 
+/// A flow of which most messages had not arrived when the run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unfinished {
+    /// Its name.
+    pub flow: String,
+    /// Their share of the messages due, from 0 to 1: the mean over the repetitions.
+    pub share: f64,
+}
+
 /// Mean latencies of one flow in one repetition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quarters {

@@ -4,6 +4,7 @@ use trunkline_experiment::{Axis, Limit};
 use trunkline_metrics::Estimate;
 
 use crate::judge::{EARLY, Judged};
+use crate::overload::Unfinished;
 use crate::plan::Plan;
 use crate::run::{Answer, Found, Trial};
 use crate::search::{Edge, Goal, Verdict};
@@ -203,8 +204,8 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
         let behind: Vec<String> = kept_behind.iter().map(|value| written(*value)).collect();
         text += &format!(". The response is not monotone: {} keeps the limits too", behind.join(", "));
     }
-    if !answer.rising.is_empty() {
-        text += &format!(". Warning: {}", overloaded(plan, answer));
+    if answer.is_doubtful() {
+        text += &format!(". Warning: {}", doubts(plan, answer));
     }
     if !answer.finished {
         text += ". The search was not completed";
@@ -214,13 +215,32 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
 
 /// What makes an answer less sure than it looks, a sentence for each combination: an overload that the duration hides.
 pub fn cautions(plan: &Plan, found: &Found) -> Vec<String> {
-    let doubtful = found.answers.iter().filter(|answer| !answer.rising.is_empty());
+    let doubtful = found.answers.iter().filter(|answer| answer.is_doubtful());
     let sentence = |answer: &Answer| {
         let combination = combination(&plan.axes, &answer.choice, |_| true);
         let of = if combination.is_empty() { combination } else { format!("{combination}: ") };
-        format!("{of}{}", overloaded(plan, answer))
+        format!("{of}{}", doubts(plan, answer))
     };
     doubtful.map(sentence).collect()
+}
+
+/// Reasons to doubt an answer.
+fn doubts(plan: &Plan, answer: &Answer) -> String {
+    let overloaded = (!answer.rising.is_empty()).then(|| overloaded(plan, answer));
+    let unfinished = (!answer.unfinished.is_empty()).then(|| unfinished(plan, answer));
+    overloaded.into_iter().chain(unfinished).collect::<Vec<_>>().join(". ")
+}
+
+/// A sentence about flows whose messages had not arrived when the run ended.
+fn unfinished(plan: &Plan, answer: &Answer) -> String {
+    let kept = answer.edge.kept.map_or_else(String::new, |kept| plan.key.written(kept));
+    let flow = |one: &Unfinished| format!("{:.0} % of the messages of `{}`", one.share * 100.0, one.flow);
+    let flows: Vec<String> = answer.unfinished.iter().map(flow).collect();
+    format!(
+        "at {kept}, {} had not arrived when the run ended, and limits judge only those that had. Repeat the plan with a \
+         longer `duration` or `drain`, or with a limit on `unfinished`",
+        flows.join(" and ")
+    )
 }
 
 /// What the answer rests on if latencies still rise when the run ends.

@@ -11,7 +11,7 @@ use trunkline_store::StoredRun;
 
 use crate::forecast::{Costs, Forecast, values_left};
 use crate::judge::{self, EARLY, Errors, Judged, Measured};
-use crate::overload::{self, Quarters, Rising};
+use crate::overload::{self, Quarters, Rising, Unfinished};
 use crate::plan::{Means, Plan, PlanError};
 use crate::run::{Answer, Observer, Trial};
 use crate::search::{Edge, Goal, Search, Verdict};
@@ -56,6 +56,8 @@ struct Sample {
     measured: Measured,
     /// By flow; `None` for one that sent too little.
     quarters: Vec<Option<Quarters>>,
+    /// By flow, the share of its messages that had not arrived when the run ended.
+    unfinished: Vec<f64>,
 }
 
 /// What was measured at one value.
@@ -77,7 +79,15 @@ impl Sample {
             outside_model: limits.iter().map(|limit| limit.is_outside_model(summary)).collect(),
             fates: fates(summary),
         };
-        Sample { measured, quarters: summary.flows.iter().map(Quarters::of).collect() }
+        let unfinished = |flow: &FlowSummary| {
+            let due = flow.counts.due();
+            if due > 0 { flow.counts.unfinished as f64 / due as f64 } else { 0.0 }
+        };
+        Sample {
+            measured,
+            quarters: summary.flows.iter().map(Quarters::of).collect(),
+            unfinished: summary.flows.iter().map(unfinished).collect(),
+        }
     }
 }
 
@@ -106,6 +116,16 @@ impl Samples {
             Some(Rising { flow: flow.meta.name.clone(), per_second })
         };
         scenario.flows.iter().enumerate().filter_map(rise).collect()
+    }
+
+    /// The flows of which most messages had not arrived when the run ended.
+    fn unfinished(&self, scenario: &Scenario) -> Vec<Unfinished> {
+        let most = |(place, flow): (usize, &trunkline_experiment::Flow)| {
+            let shares = self.repetitions.values().filter_map(|one| one.unfinished.get(place));
+            let share = shares.sum::<f64>() / self.repetitions.len() as f64;
+            (share > 0.5).then(|| Unfinished { flow: flow.meta.name.clone(), share })
+        };
+        scenario.flows.iter().enumerate().filter_map(most).collect()
     }
 }
 
@@ -418,6 +438,7 @@ impl<'p> Work<'p> {
                 finished: cell.search.next_value().is_none(),
                 choice: cell.choice.clone(),
                 rising: kept.map_or_else(Vec::new, |kept| kept.rising(&points[place].scenario, confidence)),
+                unfinished: kept.map_or_else(Vec::new, |kept| kept.unfinished(&points[place].scenario)),
                 trials,
                 edge,
             }

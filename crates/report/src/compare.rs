@@ -27,7 +27,7 @@ pub struct Comparison {
     pub run: RunInfo,
     /// With what.
     pub with: RunInfo,
-    /// Whether both ran the same experiment file.
+    /// True if both ran the same experiment file with the same settings and seed.
     pub same_experiment: bool,
     /// A row for each point, flow and figure that both have.
     pub rows: Vec<Difference>,

@@ -34,8 +34,7 @@ pub(crate) fn of(view: &View, side: &Side) -> Vec<String> {
         }
     }
     let limited = found.iter().map(|found| found.sentence(view));
-    let of_flow =
-        |flow: &&str| [cut(view, side, flow), waiting(view, side, flow), outside_model(view, side, flow)];
+    let of_flow = |flow: &&str| [cut, waiting, unfinished, outside_model].map(|hint| hint(view, side, flow));
     limited.chain(view.flows.iter().flat_map(of_flow).flatten()).chain(too_large(view, side)).collect()
 }
 
@@ -109,6 +108,29 @@ fn cut(view: &View, side: &Side, flow: &str) -> Option<String> {
     Some(format!(
         "`{flow}` has packets of {packet} and more{place}, but `{option}` of {limit} drops those of more than {largest} even on an \
          idle line{why}."
+    ))
+}
+
+/// The sentence about a flow of which most, or nothing at all, had not arrived when the run ended.
+fn unfinished(view: &View, side: &Side, flow: &str) -> Option<String> {
+    let (place, counts) = first(view, side, flow, |summary| {
+        let counts = summary.counts;
+        let nothing = counts.received + counts.late + counts.lost == 0 && counts.due() > 0;
+        (nothing || counts.unfinished * 2 > counts.due()).then_some(counts)
+    })?;
+    let what = match counts.received + counts.late {
+        0 => format!("Nothing of `{flow}` had arrived{place}"),
+        _ => format!("Most messages of `{flow}` had not arrived{place}"),
+    };
+    let refused = match counts.refused {
+        0 => String::new(),
+        refused => format!(" and {refused} had been refused"),
+    };
+    Some(format!(
+        "{what} when the run ended: {} of {} were in flight or waited{refused}. Loss, latency and limits on them leave these \
+         out; a longer `drain` or `duration` may let them arrive.",
+        counts.unfinished,
+        counts.due()
     ))
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn whose(limit: &Limit, view: &View) -> String {
 
 /// The name of the flow or the bundle that a limit is about. The key says it; an index into the file would say nothing
 /// where no summary names what stands there.
-fn name<'a>(limit: &'a Limit, view: &View<'a>) -> &'a str {
+pub(crate) fn name<'a>(limit: &'a Limit, view: &View<'a>) -> &'a str {
     let rest = limit.key.split_once('.').map_or(&*limit.key, |(_, rest)| rest);
     let is_named = |flow: &&&str| rest.strip_prefix(**flow).is_some_and(|after| after.starts_with('.'));
     let of_flow = matches!(limit.subject, Subject::Flow { .. } | Subject::Single { .. });

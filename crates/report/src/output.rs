@@ -461,7 +461,7 @@ pub struct ComparedRuns {
     pub run: RunSummary,
     /// The run that it is compared with.
     pub with: RunSummary,
-    /// Whether both are of the same experiment file.
+    /// True if both ran the same experiment file with the same settings and seed.
     pub same_experiment: bool,
     /// A row for each point, flow and figure that both have.
     pub rows: Vec<ComparedFigure>,

@@ -145,10 +145,11 @@ fn limits(out: &mut Text, view: &View, side: &Side) {
         let unsure = if verdict.points.iter().any(|p| p.uncertain) { " ±" } else { "" };
         any_unsure |= !unsure.is_empty();
         let estimate = worst.and_then(|w| w.estimate);
+        let mark = worst.map_or("", |worst| worst.mark());
         let mut row = vec![
             Cell::new(format!("{} {} {}", verdict.whose, verdict.figure.name, limit.condition)),
             Cell::new(format!("{} {}{unsure}", outcome.sign(), verdict.word())).painted(paint(outcome)),
-            Cell::new(estimate.map_or("–".to_owned(), |e| verdict.figure.quantity.show_estimate(&e))),
+            Cell::new(estimate.map_or("–".to_owned(), |e| verdict.figure.quantity.show_estimate(&e) + mark)),
         ];
         if view.is_swept() {
             let at = worst.and_then(|w| view.points().iter().find(|p| p.index == w.point));

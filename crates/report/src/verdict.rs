@@ -30,6 +30,15 @@ pub(crate) struct PointVerdict {
     pub(crate) estimate: Option<Estimate>,
     /// True if the confidence interval reaches across the bound, or a repetition did not measure the figure.
     pub(crate) uncertain: bool,
+    /// True if the figure is beyond the E-model's range.
+    pub(crate) outside_model: bool,
+}
+
+impl PointVerdict {
+    /// The sign of a figure that is beyond the E-model's range.
+    pub(crate) fn mark(&self) -> &'static str {
+        if self.outside_model { "?" } else { "" }
+    }
 }
 
 /// How a limit fared.
@@ -71,7 +80,9 @@ impl<'a> Verdict<'a> {
             // An interrupted repetition shows figures, but it is no evidence for or against a limit.
             let is_cut_short = side.point(index).is_some_and(is_cut_short);
             let outcome = if is_cut_short { Outcome::NotMeasured } else { verdict.outcome };
-            PointVerdict { outcome, uncertain: verdict.uncertain && !is_cut_short, ..verdict }
+            let outside_model =
+                side.is_outside_model(index, limited::name(limit, view), limited::figure(limit));
+            PointVerdict { outcome, uncertain: verdict.uncertain && !is_cut_short, outside_model, ..verdict }
         };
         let points = view.points().iter().map(|point| judged(point.index)).collect();
         let is_unfinished = side.is_unfinished();
@@ -111,6 +122,17 @@ impl<'a> Verdict<'a> {
         let measured = self.points.iter().filter(|p| p.estimate.is_some());
         // The first of equals, so that a limit that never mattered points at the first point.
         measured.reduce(|worst, p| if wrong_way(p) > wrong_way(worst) { p } else { worst })
+    }
+
+    /// How many times the bound is exceeded at the worst point, or the figure is short of it. Infinite for a bound of zero.
+    fn excess(&self) -> f64 {
+        let mean = self.worst().and_then(|worst| worst.estimate).map_or(0.0, |estimate| estimate.mean);
+        let (more, less) = if is_upper_bound(self.limit.operator) {
+            (mean, self.limit.bound)
+        } else {
+            (self.limit.bound, mean)
+        };
+        more.abs() / less.abs()
     }
 
     pub(crate) fn count(&self, outcome: Outcome) -> usize {
@@ -192,6 +214,10 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
             };
             text += if side.is_unfinished() { " so far" } else { "" };
         }
+        let farthest = broken.iter().map(|verdict| verdict.excess());
+        let farthest =
+            farthest.enumerate().reduce(|worst, other| if other.1 > worst.1 { other } else { worst });
+        let first = farthest.and_then(|(place, _)| broken.get(place)).unwrap_or(first);
         if let Some(worst) = first.worst()
             && let Some(estimate) = worst.estimate
         {
@@ -199,9 +225,13 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
                 view.points().iter().find(|p| p.index == worst.point).map(|p| point_name(p, view.axes()));
             let at = at.filter(|a| !a.is_empty()).map(|a| format!(" at {a}")).unwrap_or_default();
             let value = first.figure.quantity.show(estimate.mean);
+            let whose = match first.whose.strip_prefix("each ") {
+                Some(name) => format!("the worst {name}"),
+                None => first.whose.clone(),
+            };
             text += &format!(
-                ". Worst: {} {} is {value}{at} (limit {})",
-                first.whose, first.figure.name, first.limit.condition
+                ". Worst: {whose} {} is {value}{at} (limit {})",
+                first.figure.name, first.limit.condition
             );
         }
         return Headline { outcome: Some(Outcome::Broken), text: text + "." };
@@ -288,7 +318,7 @@ fn judge(limit: &Limit, point: u32, figures: &[Figure]) -> PointVerdict {
     // Of repetitions in which nothing arrived, say, nothing is known.
     let is_partly_measured = estimate.is_some() && figures.contains(&Figure::NotMeasured);
     let uncertain = reaches_across || is_partly_measured;
-    PointVerdict { point, outcome, estimate, uncertain }
+    PointVerdict { point, outcome, estimate, uncertain, outside_model: false }
 }
 
 fn is_upper_bound(operator: Operator) -> bool {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use trunkline_agent::controller::PartKey;
-use trunkline_core::Seed;
+use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_metrics::{
     Console, DriverOutcome, FlowMeta, FlowSummary, Meter, RepetitionSummary, SendLimit, TraceSink,
@@ -119,7 +119,12 @@ pub(crate) fn metas(flows: impl Iterator<Item = FlowMeta>, backend: Backend) -> 
             return FlowMeta { send_limit, ..meta };
         }
         let unknown = |limit| SendLimit { narrowest: None, packet: None, back: None, ..limit };
-        FlowMeta { propagation: Vec::new(), send_limit: send_limit.map(unknown), ..meta }
+        FlowMeta {
+            propagation: Vec::new(),
+            wander: Duration::ZERO,
+            send_limit: send_limit.map(unknown),
+            ..meta
+        }
     };
     flows.map(meta).collect()
 }

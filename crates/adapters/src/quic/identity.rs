@@ -6,16 +6,15 @@ use std::sync::Arc;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber};
 use ring::digest::{SHA256, digest};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::crypto::ring::kx_group::X25519;
-use rustls::crypto::{CryptoProvider, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, UnixTime};
 use rustls::server::NoServerSessionStorage;
 use rustls::time_provider::TimeProvider;
-use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
 
 use super::config::{Mode, QuicConfigError};
+use crate::pinned::Pinned;
 
 /// The name in every certificate. It stands for nothing: what counts is the fingerprint.
 pub(super) const NAME: &str = "trunkline";
@@ -92,12 +91,15 @@ impl Fingerprint {
     /// The TLS of a connecting end that talks with the end of this fingerprint, and no other.
     pub(super) fn client(self, mode: Mode) -> Result<QuicClientConfig, QuicConfigError> {
         let provider = Arc::new(provider());
-        let pinned = Arc::new(Pinned { fingerprint: self, provider: provider.clone() });
+        // Names and dates do not matter: the certificate was made for this conversation.
+        let pinned = Pinned::new(provider.signature_verification_algorithms, move |certificate| {
+            Ok(Fingerprint::of(certificate) == self)
+        });
         let mut tls = rustls::ClientConfig::builder_with_details(provider, Arc::new(NoClock))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(refused)?
             .dangerous()
-            .with_custom_certificate_verifier(pinned)
+            .with_custom_certificate_verifier(Arc::new(pinned))
             .with_no_client_auth();
         tls.alpn_protocols = vec![protocol(mode)];
         tls.resumption = rustls::client::Resumption::disabled();
@@ -114,54 +116,6 @@ impl fmt::Display for Fingerprint {
 impl fmt::Debug for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Fingerprint({self})")
-    }
-}
-
-/// Trusts one certificate, and has it prove by a signature that it holds the key. Names and dates do not matter: the
-/// certificate was made for this conversation.
-#[derive(Debug)]
-struct Pinned {
-    fingerprint: Fingerprint,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        if Fingerprint::of(certificate) == self.fingerprint {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(CertificateError::ApplicationVerificationFailure.into())
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::PeerIncompatible::Tls12NotOffered.into())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 

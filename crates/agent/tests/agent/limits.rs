@@ -33,7 +33,7 @@ fn parts_that_ask_for_too_much_do_not_begin() {
     let fast = "count = 2\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 8 }";
     assert_eq!(
         why(&experiment("1 s", fast), &far.address),
-        (RefusalKind::Limit, "the part sends 1024 kbit/s, but the owner of near allows 1000 kbit/s".into()),
+        (RefusalKind::Limit, "the part sends 1024 kbit/s, but the owner of near allows 1 Mbit/s".into()),
     );
     assert_eq!(
         why(&experiment("30 s", VOICE), &far.address).1,

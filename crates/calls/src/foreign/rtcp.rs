@@ -11,7 +11,7 @@ use trunkline_io::multicast::Group;
 use trunkline_io::udp::SocketOptions;
 use trunkline_io::{Interest, clock, udp};
 use trunkline_transport::Features;
-use trunkline_transport::rtp::{PayloadFormat, Reporting, RtpConfig, RtpSession, is_rtcp};
+use trunkline_transport::rtp::{PayloadFormat, PeerReport, Reporting, RtpConfig, RtpSession, is_rtcp};
 
 use super::{ForeignError, socket};
 use crate::line::queued::{Carrier, Offer};
@@ -236,6 +236,10 @@ impl<C: Carrier> Carrier for Reported<C> {
     fn next_timeout(&self, waits: bool) -> Option<Time> {
         let reports = self.control.as_ref().and_then(|control| control.session.next_timeout());
         reports.into_iter().chain(self.carrier.next_timeout(waits)).min()
+    }
+
+    fn peer_report(&self) -> Option<PeerReport> {
+        self.control.as_ref().and_then(|control| control.session.peer_report())
     }
 
     fn features(&self) -> &'static Features {

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_core::Time;
 use trunkline_io::Interest;
 use trunkline_transport::Features;
+use trunkline_transport::rtp::PeerReport;
 
 pub use packets::Packets;
 
@@ -50,6 +51,11 @@ pub trait Line: Send {
 
     /// What was counted so far.
     fn counters(&self) -> LineCounters;
+
+    /// The peer's last report on what was sent to it, over RTP.
+    fn peer_report(&self) -> Option<PeerReport> {
+        None
+    }
 
     /// What the transport promises.
     fn features(&self) -> &'static Features;

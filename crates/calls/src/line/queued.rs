@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use trunkline_core::{Duration, Time};
 use trunkline_io::Interest;
 use trunkline_transport::Features;
+use trunkline_transport::rtp::PeerReport;
 
 use super::{Ended, Line, LineCounters, Packets, Refused};
 
@@ -38,6 +39,11 @@ pub(crate) trait Carrier: Send {
 
     /// When [`receive`](Self::receive) wants to be called.
     fn next_timeout(&self, waits: bool) -> Option<Time>;
+
+    /// See [`Line::peer_report`].
+    fn peer_report(&self) -> Option<PeerReport> {
+        None
+    }
 
     /// See [`Line::features`].
     fn features(&self) -> &'static Features;
@@ -218,6 +224,10 @@ impl<C: Carrier> Line for Queued<C> {
 
     fn counters(&self) -> LineCounters {
         self.counters
+    }
+
+    fn peer_report(&self) -> Option<PeerReport> {
+        self.carrier.peer_report()
     }
 
     fn features(&self) -> &'static Features {

@@ -1,34 +1,37 @@
-//! What is told of a session, while it goes on and at its end.
+//! Figures of a session, while it goes on and at its end.
 
 use trunkline_audio::pipeline::Stages;
 use trunkline_core::Duration;
 use trunkline_metrics::DelaySummary;
+use trunkline_transport::rtp::PeerReport;
 
-/// How a session is doing, or how it went.
+/// The figures of a session until now, or of all of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     /// Since it began.
     pub elapsed: Duration,
     /// The latency of each stage: lately, and at the end on the average of the whole session.
     pub stages: Stages,
-    /// Whether the network's stage is there and back, by a reflector.
+    /// True if the network's stage is there and back, by a reflector.
     pub returns: bool,
-    /// How far the network's latency may be from the truth: the clocks of two hosts are only known so well.
+    /// Bound on the error of the network's latency, from the uncertain offset of the two hosts' clocks.
     pub network_bound: Option<Duration>,
     /// Round trips by a reflector; at the end only, for it takes time to find percentiles.
     pub round_trip: Option<RoundTrip>,
     /// What this program itself adds, at the end: from the callback that captures until the packets of a block were handed
     /// over, and from the arrival of a part of a block until it is where the callback that plays takes it.
     pub added: [Option<DelaySummary>; 2],
-    /// Whether the sender resamples what its device captures, as far as it has told.
+    /// True if the sender has reported that it resamples what its device captures.
     pub resampled: bool,
     /// True if the sender has reported that the samples of its file have more bits than those of the stream.
     pub narrowed: bool,
     /// Received audio that was not played, to set the playout delay.
     pub left_out: Duration,
-    /// What was counted.
+    /// The last report of the receiver of RTP.
+    pub reported: Option<PeerReport>,
+    /// Counters.
     pub counts: Counts,
-    /// How much faster the sender's clock is than that of the device that plays, in parts per million.
+    /// Frequency offset of the sender's clock from that of the device that plays, in parts per million.
     pub drift_ppm: Option<f64>,
 }
 

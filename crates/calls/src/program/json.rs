@@ -20,6 +20,9 @@ pub struct SessionFigures {
     /// Round trips by a reflector, from passing a packet to the transport to its return; null without a reflector.
     #[schema(required = true)]
     pub round_trip: Option<SessionRoundTrip>,
+    /// The last RTCP report of the receiver; null without one.
+    #[schema(required = true)]
+    pub peer_report: Option<SessionPeerReport>,
     /// Delays within the program itself.
     pub added: AddedDelays,
     /// Share of the expected blocks that did not arrive; null if nothing was expected.
@@ -56,7 +59,7 @@ pub struct SessionStages {
     pub resampling: f64,
     /// The playing device's block, in seconds.
     pub playback: f64,
-    /// Their sum, from mouth to ear, in seconds.
+    /// Their sum, from mouth to ear, in seconds; only of the known stages while `network` is null.
     pub total: f64,
 }
 
@@ -68,6 +71,20 @@ pub struct SessionRoundTrip {
     pub delays: DelayFigures,
     /// The mean absolute deviation from the mean, in seconds.
     pub jitter: f64,
+}
+
+/// A receiver's report by RTCP (RFC 3550, section 6.4.1).
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct SessionPeerReport {
+    /// Packets lost since the beginning; duplicates count against losses, so it can be negative.
+    pub lost: i32,
+    /// Share of packets lost since the report before.
+    pub loss: f64,
+    /// Interarrival jitter, in seconds.
+    pub jitter: f64,
+    /// Round trip without the receiver's time to report, in seconds; null until the receiver has heard a sender report.
+    #[schema(required = true)]
+    pub round_trip: Option<f64>,
 }
 
 /// Delays within the program itself.
@@ -114,6 +131,12 @@ impl From<&Figures> for SessionFigures {
             elapsed: seconds(figures.elapsed),
             stages: stages(&figures.stages, figures),
             round_trip: figures.round_trip.as_ref().map(round_trip),
+            peer_report: figures.reported.as_ref().map(|report| SessionPeerReport {
+                lost: report.block.lost,
+                loss: report.block.loss(),
+                jitter: seconds(report.jitter),
+                round_trip: report.round_trip.map(seconds),
+            }),
             added: AddedDelays {
                 capture: figures.added[0].as_ref().map(Into::into),
                 playback: figures.added[1].as_ref().map(Into::into),

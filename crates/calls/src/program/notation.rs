@@ -87,7 +87,7 @@ impl FromStr for Correction {
 
     fn from_str(text: &str) -> Result<Correction, String> {
         let wrong = || format!("unknown error correction `{text}`; expected `xor:4` or `rs:8+2`");
-        let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
+        let number = |text: &str| text.parse().ok().filter(|number: &usize| *number > 0).ok_or_else(wrong);
         let (code, group) = text.split_once(':').ok_or_else(wrong)?;
         let protection = match (code, group.split_once('+')) {
             ("xor", None) => Protection::Xor { data: number(group)? },
@@ -184,7 +184,7 @@ mod tests {
             let error = text.parse::<Format>().unwrap_err();
             assert!(error.contains(&format!("`{}`", text.trim_start_matches("opus:"))), "{error}");
         }
-        for text in ["", "xor", "xor:4+1", "rs:8", "rs:a+b", "none"] {
+        for text in ["", "xor", "xor:0", "xor:4+1", "rs:8", "rs:a+b", "none"] {
             let error = text.parse::<Correction>().unwrap_err();
             assert!(error.contains("expected `xor:4` or `rs:8+2`"), "{error}");
         }

@@ -18,6 +18,7 @@ impl Worker<'_> {
             ..Figures::default()
         };
         self.count(&mut figures.counts);
+        figures.reported = self.session.line().peer_report();
         if !lately {
             let packings = self.outgoing.as_mut().and_then(|outgoing| outgoing.packings.summary());
             let unpackings = self.incoming.as_mut().and_then(|incoming| incoming.unpackings.summary());
@@ -133,6 +134,8 @@ impl Worker<'_> {
         let Some((incoming, (offset, bound))) = self.incoming.as_mut().zip(self.sender.offset) else {
             return;
         };
+        // The sender's stages are then those of the whole session.
+        let lately = lately && self.sender.blocks.is_none();
         let transit = if lately { incoming.transit.lately() } else { incoming.transit.whole() };
         let Stages { capture, block, packet, .. } = figures.stages;
         let before = (capture + block + packet).as_nanos() as i64;

@@ -238,7 +238,8 @@ impl Worker<'_> {
     /// Tells the other end what it cannot know.
     fn tell(&mut self) {
         let now = crate::now();
-        let figures = self.figures(true);
+        // At the end both ends give averages of the whole session, so the sender's are of the whole too.
+        let figures = self.figures(!self.all_sent);
         let Stages { capture, block, packet, playout, resampling, playback, network } = figures.stages;
         let word = match self.aim {
             Aim::Echo | Aim::Talk => return,

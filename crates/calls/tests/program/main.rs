@@ -192,6 +192,30 @@ fn a_tone_is_recorded_by_a_receiver() {
     });
 }
 
+/// The time to fill blocks and to resample belongs to the sender's stage until the end, and not to the network's.
+#[test]
+fn stages_are_told_of_the_whole_session() {
+    in_real_time(|| {
+        let folder = Folder::new();
+        let path = folder.path("noise.wav");
+        noise(&path, 1, 16);
+        let take = Place::File(folder.path("take.wav"));
+        let receiver = Serving::receiver(ReceiveOptions { player: deep(), ..ReceiveOptions::new(take) });
+        let options = SendOptions {
+            from: Place::File(path),
+            lasting: None,
+            codec: trunkline_audio::pipeline::Codec::Pcmu,
+            ..tone(receiver.address)
+        };
+        let sent = send(&options).unwrap();
+        let ended = receiver.end();
+        let [(Some(received), Some(_))] = ended.as_slice() else { panic!("{ended:?}") };
+        let [ours, theirs] = [&sent.figures, received].map(|figures| figures.stages.block);
+        assert!(ours > Duration::from_millis(2), "resampling takes time: {ours}");
+        assert_eq!(ours, theirs);
+    });
+}
+
 /// A file of noise that is no whole number of blocks long, and its samples as integers.
 fn noise(path: &Path, channels: u16, bits: u32) -> Vec<i32> {
     use trunkline_audio::format::Encoding;

@@ -92,8 +92,8 @@ impl Word<'_> {
 fn medium(words: &[Word<'_>]) -> Result<String, Failure> {
     let rate = words.iter().find(|word| word.key == RATE);
     let Some(trace) = words.iter().find(|word| word.key == TRACE) else {
-        // Other media have a rate of their own.
-        let is_named = words.iter().any(|word| word.key == "medium");
+        // Other media have a rate of their own, and so has a profile.
+        let is_named = words.iter().any(|word| [MEDIUM, PROFILE].contains(&word.key));
         return Ok(if is_named { String::new() } else { format!("rate = \"{FASTEST}\"\n") });
     };
     if let Some(rate) = rate {
@@ -115,6 +115,8 @@ fn medium(words: &[Word<'_>]) -> Result<String, Failure> {
 }
 
 const RATE: &str = "rate";
+const MEDIUM: &str = "medium";
+const PROFILE: &str = "profile";
 /// The key of a trace link's file.
 const TRACE: &str = "file";
 /// The rate of a link for which none is given: the highest that a file takes.
@@ -152,7 +154,7 @@ pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: [bool; 2]) -
         ));
     }
     let on_its_way = |direction: &trunkline_experiment::Direction| {
-        direction.rate.bits_per_second() as f64 / 8.0 * direction.delay.as_secs_f64()
+        direction.rate.bits_per_second() as f64 / 8.0 * (direction.delay + direction.wander).as_secs_f64()
     };
     let most = named().map(on_its_way).fold(0.0, f64::max);
     if most > IN_MEMORY {

@@ -67,6 +67,17 @@ impl Reader<'_> {
                 );
                 self.remark(start.map_or(&entry.key_span, |start| &start.span), message);
             }
+            let late = |sink: &&Sink| duration.is_some_and(|duration| sink.join >= duration);
+            if let Some(sink) = flow.to.iter().find(late).filter(|_| own > 0) {
+                let to = entry.node.table().and_then(|table| table.node("to"));
+                let message = format!(
+                    "`{}` would join at {}, but sending ends at {}, which is the run's `duration`; let it join earlier",
+                    hosts[sink.host],
+                    sink.join,
+                    duration.unwrap_or_default()
+                );
+                self.remark(to.map_or(&entry.key_span, |to| &to.span), message);
+            }
             if !flow.each.is_empty() {
                 flow.meta.sinks = (0..flow.to.len()).map(|sink| together(&flow, sink, hosts)).collect();
             }
@@ -132,6 +143,7 @@ impl Reader<'_> {
                 // Known with the experiment's own values.
                 ends: Time::MAX,
                 propagation: Vec::new(),
+                wander: Duration::ZERO,
                 // To a host that falls silent nothing is delivered any more.
                 reliable: ways.to.iter().map(|sink| transport.is_reliable() && sink.fail.is_none()).collect(),
                 presence: presence(&ways.to),
@@ -172,6 +184,8 @@ impl Reader<'_> {
         if let Some((links, _)) = links {
             flow.meta.send_limit = send_limit(&flow, links);
             flow.meta.propagation = flow.to.iter().map(|sink| propagation(sink, reflect, links)).collect();
+            flow.meta.wander =
+                flow.to.iter().map(|sink| wander(sink, reflect, links)).max().unwrap_or_default();
         }
         flow.meta.listening = self.listening(table, at, &place, &source, &flow.meta)?;
         let places = Places { flow: table, transport: &chosen, source: &source };
@@ -282,7 +296,7 @@ impl Reader<'_> {
             let written = name.text().unwrap_or_default();
             let Some(link) = find(name) else {
                 let suggestion = suggestion(written, links.iter().map(|link| link.name.as_str()));
-                self.remark(&name.span, format!("there is no link for {}{suggestion}", name.describe()));
+                self.remark(&name.span, format!("there is no link `{written}`{suggestion}"));
                 return None;
             };
             // A medium of many stations leads to all of them: what matters is where the path goes on.
@@ -320,8 +334,18 @@ fn together(flow: &Flow, sink: usize, hosts: &[String]) -> String {
 
 /// How long the path to a sink takes at least, and back if the flow is reflected.
 fn propagation(sink: &Sink, reflect: bool, links: &[Link]) -> Duration {
-    let back = if reflect { sink.backward.as_slice() } else { &[] };
-    propagation_of(&sink.forward, links) + propagation_of(back, links)
+    propagation_of(&sink.forward, links) + propagation_of(way_back(sink, reflect), links)
+}
+
+/// Difference of the delays of the path to a sink, and back if the flow is reflected, between two moments without a queue.
+fn wander(sink: &Sink, reflect: bool, links: &[Link]) -> Duration {
+    let steps = sink.forward.iter().chain(way_back(sink, reflect));
+    let wander = steps.map(|step| links[step.link].directions[usize::from(step.from_port)].wander);
+    wander.fold(Duration::ZERO, |sum, wander| sum + wander)
+}
+
+fn way_back(sink: &Sink, reflect: bool) -> &[PathStep] {
+    if reflect { &sink.backward } else { &[] }
 }
 
 /// Time in which each sink is there, if one joins late or leaves early.

@@ -4,7 +4,7 @@ use core::ops::{Range, RangeInclusive};
 use std::borrow::Cow;
 
 use trunkline_core::schema::{Default as Preset, Value, Values};
-use trunkline_core::{Bytes, Distribution, Duration, Rate};
+use trunkline_core::{Bytes, Distribution, Duration, OverTime, Rate};
 use trunkline_network::{Impairments, Loss, impairment, medium};
 
 use super::Reader;
@@ -15,6 +15,9 @@ use crate::problem::{Remark, enumerate, suggestion};
 use crate::schema::{Alternative, Key, PROFILE_DOC, Shape};
 use crate::sweep;
 use crate::tree::{Entry, Item, Node, Table};
+
+/// Bytes of a packet on the backplane of a Datakit node.
+const PACKET_OF_BACKPLANE: u64 = 16;
 
 impl Reader<'_> {
     /// The links; `None` after remarks.
@@ -349,24 +352,44 @@ impl Reader<'_> {
             );
             self.remark(table.node(impairment::JITTER_MEMORY).map_or(at, |node| &node.span), message);
         }
-        if let (Some(Value::Rate(rate)), Some(Value::Rate(peak))) =
-            (value(&values, "shape-rate"), value(&values, "shape-peak-rate"))
-            && peak <= rate
+        // A bucket of the peak rate, and that of the mean rate below it; in cells both may be the same.
+        for (peak_key, key, is_higher) in [
+            ("shape-peak-rate", "shape-rate", true),
+            ("shape-pcr", "shape-scr", false),
+            ("pcr", "scr", false),
+        ] {
+            let (Some(Value::Rate(peak)), Some(Value::Rate(rate))) =
+                (value(&values, peak_key), value(&values, key))
+            else {
+                continue;
+            };
+            let expected = if is_higher { "higher than" } else { "at least as high as" };
+            if peak < rate || (is_higher && peak == rate) {
+                let message =
+                    format!("`{peak_key}` is {peak}; it must be {expected} `{key}`, which is {rate}");
+                self.remark(table.node(peak_key).map_or(at, |node| &node.span), message);
+            }
+        }
+        if let Some(Value::Bytes(chunk)) = value(&values, "chunk")
+            && !chunk.count().is_multiple_of(PACKET_OF_BACKPLANE)
         {
-            let message =
-                format!("`shape-peak-rate` is {peak}; it must be higher than `shape-rate`, which is {rate}");
-            self.remark(table.node("shape-peak-rate").map_or(at, |node| &node.span), message);
+            let message = format!(
+                "`chunk` is {chunk}; it must be a multiple of {PACKET_OF_BACKPLANE} B, the size of a packet on the backplane"
+            );
+            self.remark(table.node("chunk").map_or(at, |node| &node.span), message);
         }
         let loss = loss.map_or(Loss::None, |chosen| {
             impairment::LOSS_KINDS.get(chosen.index).map_or(Loss::None, |kind| (kind.build)(&chosen.values))
         });
+        let impairments = Impairments::new(loss, &values);
         Some(Direction {
-            rate: Rate::from_bits_per_second(largest(&values, "rate").unwrap_or(u64::MAX)),
-            delay: Duration::from_nanos(largest(&values, "delay").unwrap_or_default()),
+            rate: Rate::from_bits_per_second(over_time(&values, "rate").map_or(u64::MAX, |rate| rate.max())),
+            delay: Duration::from_nanos(over_time(&values, "delay").map_or(0, |delay| delay.min())),
             mtu: given(&values, "mtu", size).unwrap_or(Bytes(65_535)),
             overhead: given(&values, "overhead", size).unwrap_or(Bytes::ZERO),
             queue: (queue.index, queue.values),
-            impairments: Impairments::new(loss, &values),
+            wander: wander(&values, &impairments),
+            impairments,
             values,
         })
     }
@@ -376,10 +399,21 @@ fn size(value: &Value) -> Option<Bytes> {
     if let Value::Bytes(size) = value { Some(*size) } else { None }
 }
 
-/// The largest value of a rate or a duration that may change over time, if the medium has it.
-fn largest(values: &Values, name: &str) -> Option<u64> {
+/// A rate or a duration that may change over time, if the medium has it.
+fn over_time(values: &Values, name: &str) -> Option<OverTime> {
     let is_given = |value: &Value| matches!(value, Value::Rate(_) | Value::Duration(_) | Value::Series(_));
-    value(values, name).filter(|value| is_given(value)).map(|_| values.over_time(name).max())
+    value(values, name).filter(|value| is_given(value)).map(|_| values.over_time(name))
+}
+
+/// Difference of the delays at two moments: of the propagation delay, and of nearly all jitter with a memory.
+fn wander(values: &Values, impairments: &Impairments) -> Duration {
+    let delay = over_time(values, "delay").map_or(0, |delay| delay.max() - delay.min());
+    let jitter = impairments.jitter.as_ref().filter(|_| impairments.jitter_memory.is_some());
+    let jitter = jitter.map_or(0, |jitter| {
+        let values = jitter.quantiles();
+        values.at(0.999) - values.at(0.001)
+    });
+    Duration::from_nanos(delay.saturating_add(jitter))
 }
 
 /// A value that a medium may have or not.

@@ -75,6 +75,9 @@ impl Reader<'_> {
             let message = format!("`name` has {length} characters; a name has at most {LONGEST_NAME}");
             self.remark(&node.span, message);
         }
+        if let Some(node) = table.node("name").filter(|_| length == 0) {
+            self.remark(&node.span, "`name` is empty; a run is listed by it".to_owned());
+        }
     }
 
     fn experiment(&mut self, root: &Node) -> Option<Reading> {

@@ -367,8 +367,15 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"shape-rate = "1 Mbit/s"
 shape-peak-rate = "500 kbit/s""#,
         &[
-            r#"x.toml:13:19: `shape-peak-rate` is 500 kbit/s; it must be higher than `shape-rate`, which is 1000 kbit/s"#,
+            r#"x.toml:13:19: `shape-peak-rate` is 500 kbit/s; it must be higher than `shape-rate`, which is 1 Mbit/s"#,
         ],
+    ),
+    (
+        r#"delay = "20 ms""#,
+        r#"medium = "atm"
+pcr = "1 Mbit/s"
+scr = "2 Mbit/s""#,
+        &[r#"x.toml:13:7: `pcr` is 1 Mbit/s; it must be at least as high as `scr`, which is 2 Mbit/s"#],
     ),
     (
         r#"delay = "20 ms""#,
@@ -503,6 +510,6 @@ transport = "udp""#,
 to = "b"
 path = ["tronk"]
 transport = "udp""#,
-        &[r#"x.toml:18:9: there is no link for the text `tronk`; did you mean `trunk`?"#],
+        &[r#"x.toml:18:9: there is no link `tronk`; did you mean `trunk`?"#],
     ),
 ];

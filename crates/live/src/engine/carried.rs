@@ -339,6 +339,6 @@ impl Carried {
 }
 
 /// Whether a socket did not take a packet because others wait in it.
-pub(crate) fn has_no_room(error: &io::Error) -> bool {
+fn has_no_room(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
 }

@@ -16,7 +16,6 @@ mod sockets;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use carried::has_no_room;
 pub use carried::{Carried, Counters, Loss, Route, receive_batch};
 pub(crate) use engines::{Application, Engines, Line, NotConnected};
 pub(crate) use one::Engine;

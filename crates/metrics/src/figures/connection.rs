@@ -30,9 +30,9 @@ pub(super) const DEFINITIONS: &[&Definition] = &[&TCP_OVER_TIME, &RETRANSMISSION
 
 pub(super) const FIGURES: &[FigureKind] = &[
     figure("congestion_window_mean", "congestion window, mean", Bytes, &TCP_OVER_TIME)
-        .of_flow(|f| mean(f, |s| Some(s.congestion_window.count() as f64))),
+        .of_flow(|f| mean(f, congestion_window)),
     figure("congestion_window_max", "congestion window, largest", Bytes, &TCP_OVER_TIME)
-        .of_flow(|f| largest(f, |s| Some(s.congestion_window.count() as f64))),
+        .of_flow(|f| largest(f, congestion_window)),
     figure("in_flight_mean", "bytes in flight, mean", Bytes, &TCP_OVER_TIME)
         .of_flow(|f| mean(f, |s| Some(s.in_flight.count() as f64))),
     figure("in_flight_max", "bytes in flight, largest", Bytes, &TCP_OVER_TIME)
@@ -56,6 +56,11 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("retransmissions_spurious", "retransmissions, spurious", Count, &RETRANSMISSIONS)
         .of_flow(|f| counted(f, "retransmissions-spurious")),
 ];
+
+/// Without congestion control there is none.
+fn congestion_window(sample: &ConnectionSample) -> Option<f64> {
+    (sample.congestion_window > trunkline_core::Bytes::ZERO).then(|| sample.congestion_window.count() as f64)
+}
 
 type Reading = fn(&ConnectionSample) -> Option<f64>;
 

@@ -10,8 +10,8 @@ pub(super) const THROUGHPUT_USER: Definition = define(
     "throughput-user",
     "user throughput",
     "Payload delivered in the flow's active time, each message once, over all its members and channels. The window \
-     at the sink begins and ends later by the propagation delay of the path. Messages that still wait in a queue at \
-     its end do not count, so no sum of flows exceeds what a link carries. Of requests with \
+     at the sink begins and ends later by the propagation delay of the path, the shortest if it changes. Messages that \
+     still wait in a queue at its end do not count, so no sum of flows exceeds what a link carries. Of requests with \
      `reflect`, only those that were answered count.",
 );
 

@@ -1,4 +1,4 @@
-//! How much was delivered within the time that is measured.
+//! Bytes delivered within the measured time.
 
 use core::ops::Range;
 
@@ -7,7 +7,7 @@ use trunkline_core::{Bytes, Duration, Rate, Time};
 use crate::record::{FlowMeta, Lasting};
 use crate::throughput::VOICE_CHANNEL;
 
-/// Until when arrivals count in throughput.
+/// The time in which arrivals count in throughput.
 ///
 /// Of a source that goes on to the end of the run those count that arrive by then. Nothing can arrive sooner than the
 /// propagation delay of its path allows, so that the window at the sink lies later by that: it is as long as the time in
@@ -18,18 +18,19 @@ pub(super) struct Window {
     lasting: Lasting,
     ends: Time,
     propagation: Vec<Duration>,
+    wander: Duration,
     /// When it was to end.
     planned: Time,
     /// Time that sinks listen after that, if it is known.
     drain: Option<Duration>,
 }
 
-/// What was delivered.
+/// Deliveries of a flow or of one of its sinks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
     /// All of it.
     all: Bytes,
-    /// What counts in throughput.
+    /// Payload that counts in throughput.
     measured: Bytes,
     last: Time,
     /// The smallest latency, and the payload of the first message that had it.
@@ -59,6 +60,7 @@ impl Window {
             lasting: meta.lasting,
             ends: meta.ends,
             propagation: meta.propagation.clone(),
+            wander: meta.wander,
             planned: meta.ends,
             drain: None,
         }
@@ -83,7 +85,7 @@ impl Window {
         Window { ends: self.ends.min(presence.end), ..self.clone() }
     }
 
-    /// In which part of the run a moment lies.
+    /// The part of the run that a moment belongs to.
     #[inline]
     fn part(&self, at: Time) -> usize {
         let part = self.planned.as_nanos() / PARTS as u64 + 1;
@@ -134,7 +136,7 @@ impl Delivery {
         self.fastest.map_or(Bytes::ZERO, |(_, payload)| payload)
     }
 
-    /// What counts in throughput.
+    /// Payload that counts in throughput.
     pub(super) fn measured(&self) -> Bytes {
         self.measured
     }
@@ -151,7 +153,7 @@ impl Delivery {
         Rate::of(bytes, end.since(begin).saturating_sub(window.unheard()))
     }
 
-    /// How many telephone channels were delivered, rounded down. What is under way when the active time ends is delivered as
+    /// Number of telephone channels delivered, rounded down. What is under way when the active time ends is delivered as
     /// well. Where a queue has grown until then, so that it takes longer than the fastest message did, so does the time over
     /// which the channels are counted.
     pub(super) fn voice_channels(&self, window: &Window, active: Option<(Time, Time)>) -> u64 {
@@ -163,14 +165,15 @@ impl Delivery {
         Rate::of(self.all, over).bits_per_second() / VOICE_CHANNEL.bits_per_second()
     }
 
-    /// Whether messages still waited in a queue when the active time ended: none of its last eighth was as fast as the
-    /// fastest of all, but for the time of a message of its own. Jitter delays some of them, and a backlog all.
+    /// True if messages still waited in a queue when the active time ended: none of its last eighth was as fast as the
+    /// fastest of all, but for the time of a message of its own and for what the path's delay may have changed. Jitter delays some
+    /// of them, and a backlog all.
     fn has_backlog(&self, window: &Window, begin: Time, end: Time) -> bool {
         let from = window.part(begin + end.since(begin) * 7 / 8);
         let late = self.fastest_of_part[from..=window.part(end).max(from)].iter().min();
         let message = VOICE_CHANNEL.time_for(self.fastest_payload());
         let fastest = self.fastest().unwrap_or_default();
-        late.is_none_or(|late| *late > fastest + message)
+        late.is_none_or(|late| *late > fastest + message + window.wander)
     }
 }
 
@@ -185,7 +188,14 @@ mod tests {
     }
 
     fn window(propagation: Vec<Duration>) -> Window {
-        Window { lasting: Lasting::Run, ends: at(1000), propagation, planned: at(1000), drain: None }
+        Window {
+            lasting: Lasting::Run,
+            ends: at(1000),
+            propagation,
+            wander: Duration::ZERO,
+            planned: at(1000),
+            drain: None,
+        }
     }
 
     /// 160 bytes every 20 ms from 0 on, for a second, with this latency.
@@ -225,6 +235,17 @@ mod tests {
         let window = window(vec![MS(10)]);
         let voice = voice(&window, |n| 10 + 45 * (n % 2));
         assert_eq!(voice.voice_channels(&window, Some((at(0), at(1000)))), 1);
+    }
+
+    #[test]
+    fn a_path_that_grows_longer_takes_no_channel_away() {
+        let longer = |n| if n < 25 { 10 } else { 400 };
+        let window = Window { wander: MS(390), ..window(vec![MS(10)]) };
+        let active = Some((at(0), at(1000)));
+        let voice = voice(&window, longer);
+        assert_eq!(voice.voice_channels(&window, active), 1);
+        // What is still under way then is not yet delivered.
+        assert_eq!(voice.rate(&window, active), Rate::of(Bytes(31 * 160), MS(1000)));
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(super) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
         measured: Measured::OneWay,
         ends: ms(1000),
         propagation: Vec::new(),
+        wander: Duration::ZERO,
         reliable: Vec::new(),
         presence: Vec::new(),
         send_limit: None,

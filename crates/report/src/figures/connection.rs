@@ -33,7 +33,9 @@ const fn curve(name: &'static str, hue: usize, of: fn(&ConnectionSample) -> Opti
 const WINDOW: [Curve; 3] = [
     Curve { tinted: true, ..curve("bytes in flight", 1, |s| Some(bytes(s.in_flight))) },
     Curve { dashed: true, ..curve("slow-start threshold", 2, |s| s.slow_start_threshold.map(bytes)) },
-    curve("congestion window", 0, |s| Some(bytes(s.congestion_window))),
+    curve("congestion window", 0, |s| {
+        (s.congestion_window > Bytes::ZERO).then(|| bytes(s.congestion_window))
+    }),
 ];
 
 const ROUND_TRIP: Curve =

@@ -73,7 +73,7 @@ fn row(view: &View, verdict: &Verdict, side: Option<&String>) -> Markup {
             }
             td.number data-v=[worst.and_then(|w| w.estimate).map(|e| e.mean)] {
                 @match worst.and_then(|w| w.estimate) {
-                    Some(estimate) => { (verdict.figure.quantity.show_estimate(&estimate)) }
+                    Some(estimate) => { (verdict.figure.quantity.show_estimate(&estimate)) (worst.map_or("", |worst| worst.mark())) }
                     None => "–",
                 }
             }

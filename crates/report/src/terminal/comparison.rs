@@ -16,7 +16,8 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, screen: Screen) -
     out.paragraph(&format!("{} and {}", about(&comparison.run), about(&comparison.with)), BOLD);
     if !comparison.same_experiment {
         out.paragraph(
-            "Their experiment files differ: this compares the points and flows that both have.",
+            "They ran different files, or the same file with another seed or other settings: this compares the points and \
+             flows that both have.",
             QUIET,
         );
     }

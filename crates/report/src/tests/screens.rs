@@ -35,6 +35,8 @@ fn a_pipe_gets_every_row_and_unbroken_lines() {
         assert!(!text.contains("more rows"), "{name}");
         let view = View::new(&run, None);
         let headline = headline(&view, &view.sides[0]).text;
+        // Spaces within a number may be narrow ones, which a pipe gets as plain ones.
+        let headline = headline.replace('\u{202f}', " ");
         assert!(text.lines().next().unwrap().ends_with(&headline), "{name}: {text}");
         // A row for each flow at each point, on one line.
         for point in &run.points {

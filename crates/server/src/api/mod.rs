@@ -38,7 +38,7 @@ pub use papers::{
 };
 pub use plan::{
     NewPlan, PlanAnswer, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict, PlanResult,
-    PlanRising, PlanTrial, PlanValue, PlanVerdict,
+    PlanRising, PlanTrial, PlanUnfinished, PlanValue, PlanVerdict,
 };
 pub use predict::{NewPrediction, PredictedPoint, Prediction};
 pub use report::{

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 pub use trunkline_planner::output::{
     PlanAnswer, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict, PlanRising, PlanTrial,
-    PlanValue, PlanVerdict,
+    PlanUnfinished, PlanValue, PlanVerdict,
 };
 use utoipa::ToSchema;
 

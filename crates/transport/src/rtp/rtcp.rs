@@ -43,6 +43,14 @@ pub struct ReportBlock {
     pub delay: u32,
 }
 
+impl ReportBlock {
+    /// Share of packets lost since the report before, from 0 to 1.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        f64::from(self.fraction_lost) / 256.0
+    }
+}
+
 /// A part of a compound packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtcpPacket<'p> {

@@ -2,13 +2,14 @@
 
 use trunkline_core::Duration;
 
+use super::congestion::UNLIMITED;
 use super::flow::NO_THRESHOLD;
 use super::send::Sender;
 
 /// The state of a sender, as the kernel's `TCP_INFO` has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpFigures {
-    /// The congestion window in bytes.
+    /// The congestion window in bytes; 0 without congestion control.
     pub congestion_window: u64,
     /// The slow-start threshold in bytes; `None` before there is one.
     pub slow_start_threshold: Option<u64>,
@@ -37,10 +38,12 @@ impl TcpFigures {
     pub(super) fn of(sender: &Sender) -> TcpFigures {
         let (flow, counters) = (&sender.flow, &sender.counters);
         let bytes = |segments: u32| u64::from(segments) * u64::from(flow.mss);
+        let unacknowledged = flow.next.saturating_sub(flow.una);
         TcpFigures {
-            congestion_window: bytes(flow.cwnd),
+            congestion_window: if flow.cwnd < UNLIMITED { bytes(flow.cwnd) } else { 0 },
             slow_start_threshold: (flow.ssthresh != NO_THRESHOLD).then(|| bytes(flow.ssthresh)),
-            bytes_in_flight: bytes(flow.in_flight()),
+            // Segments may be smaller than the largest.
+            bytes_in_flight: bytes(flow.in_flight()).min(unacknowledged),
             smoothed_round_trip: flow.rtt.smoothed(),
             pacing_rate: flow.pacing_rate,
             retransmissions: counters.repeated(),

@@ -21,6 +21,8 @@ use super::flow::{Flow, Phase};
 use super::rate::RateSample;
 use super::scoreboard::Sent;
 
+pub(super) use none::ANY as UNLIMITED;
+
 /// Every congestion control: a new one is a file and a line here.
 pub static ALGORITHMS: &[AlgorithmKind] =
     &[reno::KIND, cubic::KIND, bbr::KIND, bbr3::KIND, dctcp::KIND, prague::KIND, none::KIND];

@@ -14,7 +14,7 @@ pub(super) const KIND: AlgorithmKind = AlgorithmKind {
 };
 
 /// More segments than any window has.
-const ANY: u32 = 1 << 24;
+pub(crate) const ANY: u32 = 1 << 24;
 
 #[derive(Debug)]
 struct Unlimited;

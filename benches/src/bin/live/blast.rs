@@ -1,4 +1,4 @@
-//! How many packets a second can be sent, received and accounted for: a sender without a pace, and a sink that knows of
+//! Packets a second that can be sent, received and accounted for: a sender without a pace, and a sink that knows of
 //! every packet whether it came, in which order, and after how long.
 
 use std::io;
@@ -9,30 +9,29 @@ use hdrhistogram::Histogram;
 use trunkline_core::{Duration, FlowId, Time};
 use trunkline_io::MonotonicClock;
 use trunkline_io::udp::{MAX_SEGMENTS, ReceiveBatch, SendBatch, Wait, set_segment_size};
+use trunkline_live::Receive;
 use trunkline_transport::framing::{HEADER_LENGTH, Header, Key, MessageKind, decode_message};
 
-use crate::options::Receive;
-
-/// What is sent.
+/// The packets that are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blast {
+pub(super) struct Blast {
     /// Bytes of a datagram, the header included: at least [`HEADER_LENGTH`].
-    pub datagram: usize,
+    pub(super) datagram: usize,
     /// Datagrams per system call; with offload at most [`MAX_SEGMENTS`].
-    pub batch: usize,
-    /// Whether the kernel cuts each batch into datagrams (UDP_SEGMENT).
-    pub offload: bool,
-    /// For how long.
-    pub duration: Duration,
+    pub(super) batch: usize,
+    /// True if the kernel cuts each batch into datagrams (UDP_SEGMENT).
+    pub(super) offload: bool,
+    /// Duration of sending.
+    pub(super) duration: Duration,
 }
 
-/// What a [`sender`] did.
+/// The result of a [`sender`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub(super) struct Sent {
     /// Datagrams that the kernel took.
-    pub packets: u64,
-    /// For how long it sent.
-    pub elapsed: Duration,
+    pub(super) packets: u64,
+    /// Duration of sending.
+    pub(super) elapsed: Duration,
 }
 
 /// Sends measured datagrams through a connected socket as fast as the kernel takes them.
@@ -40,7 +39,7 @@ pub struct Sent {
 /// # Errors
 /// If offload is not to be had, or the socket fails. A kernel without room, and an answer that nobody listens, are
 /// not errors: what was not taken is sent again.
-pub fn sender(socket: &UdpSocket, key: Key, clock: MonotonicClock, blast: &Blast) -> io::Result<Sent> {
+pub(super) fn sender(socket: &UdpSocket, key: Key, clock: MonotonicClock, blast: &Blast) -> io::Result<Sent> {
     let size = blast.datagram.max(HEADER_LENGTH);
     let batch = if blast.offload { blast.batch.clamp(1, MAX_SEGMENTS) } else { blast.batch.max(1) };
     let segment =
@@ -87,38 +86,38 @@ pub fn sender(socket: &UdpSocket, key: Key, clock: MonotonicClock, blast: &Blast
 
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused)
-        || error.raw_os_error() == Some(libc::ENOBUFS)
+        || error.raw_os_error() == Some(nix::libc::ENOBUFS)
 }
 
-/// What a [`receiver`] knows in the end.
+/// The result of a [`receiver`].
 #[derive(Clone, Debug)]
-pub struct Account {
+pub(super) struct Account {
     /// Distinct datagrams that arrived.
-    pub received: u64,
+    pub(super) received: u64,
     /// Sequence numbers below the highest that did not arrive.
-    pub missing: u64,
+    pub(super) missing: u64,
     /// Arrived after a datagram with a larger sequence number (RFC 4737 section 3).
-    pub reordered: u64,
+    pub(super) reordered: u64,
     /// Further copies, as far as they came within [`WINDOW`] datagrams of the first.
-    pub duplicate: u64,
+    pub(super) duplicate: u64,
     /// Datagrams that were not the sender's.
-    pub stray: u64,
+    pub(super) stray: u64,
     /// From sending to receiving, in nanoseconds, right within 0.8 %.
-    pub latency: Histogram<u64>,
+    pub(super) latency: Histogram<u64>,
     /// From the first to the last arrival.
-    pub elapsed: Duration,
+    pub(super) elapsed: Duration,
     order: Order,
 }
 
-/// How far back the sink knows every sequence number.
-pub const WINDOW: u64 = 1 << 16;
+/// Sequence numbers before the newest that the sink remembers.
+pub(super) const WINDOW: u64 = 1 << 16;
 
 /// Receives and accounts for what one [`sender`] sends, until `over` is set and nothing more comes. The socket's
 /// receive timeout decides how soon that is seen, and must not be endless.
 ///
 /// # Errors
 /// If the socket fails.
-pub fn receiver(
+pub(super) fn receiver(
     socket: &UdpSocket,
     key: Key,
     clock: MonotonicClock,

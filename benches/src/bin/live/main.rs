@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release -p trunkline-benches --bin live`
 
+mod blast;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,10 +14,11 @@ use trunkline_benches::{GoOn, Spread, experiment};
 use trunkline_core::{Duration, FlowId, Seed, Time};
 use trunkline_io::udp::{SocketOptions, open, set_receive_timeout};
 use trunkline_io::{MonotonicClock, bare};
-use trunkline_live::blast::{self, Blast};
 use trunkline_live::{FarEnd, LiveOptions, Receive, Spin, far_end};
 use trunkline_metrics::{Observation, Recorder};
 use trunkline_transport::framing::{HEADER_LENGTH, Header, Key, MessageKind};
+
+use self::blast::Blast;
 
 /// Speed and timing of the live driver.
 #[derive(Parser)]
