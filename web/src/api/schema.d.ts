@@ -265,7 +265,7 @@ export interface components {
             rows: components["schemas"]["ComparisonRow"][];
             /** @description The first. */
             run: components["schemas"]["RunSummary"];
-            /** @description Whether both ran the same experiment file. */
+            /** @description True if both ran the same experiment file with the same settings and seed. */
             same_experiment: boolean;
             /** @description Points that only one of them has. */
             unmatched: string[];
@@ -1302,6 +1302,8 @@ export interface components {
                     value: string;
                 }
             ] | null;
+            /** @description Flows of which most messages had not arrived at the end of a run at the value kept; limits judge the others only. */
+            unfinished: components["schemas"]["PlanUnfinished"][];
             /** @description The other swept values, by key. */
             values: {
                 [key: string]: string | null;
@@ -1440,6 +1442,16 @@ export interface components {
             /** @description As written in the file. */
             value: string;
             verdict: components["schemas"]["PlanVerdict"] | null;
+        };
+        /** @description A flow of which most messages had not arrived at the end of a run. */
+        PlanUnfinished: {
+            /** @description Its name. */
+            flow: string;
+            /**
+             * Format: double
+             * @description Their share of the messages due, from 0 to 1.
+             */
+            share: number;
         };
         /** @description A value of the searched key. */
         PlanValue: {
