@@ -147,7 +147,8 @@ class Sweep:
         try:
             future = self._executor.submit(measure, self._spec, tasks, **keywords)
         except (BrokenExecutor, RuntimeError) as error:
-            self._waiting += tasks
+            # Counted: an executor that takes nothing is not made again without end.
+            self._again(tasks, error)
             self._replace(error)
             return
         self._open[id(future)] = future, _Batch(tasks, time.monotonic(), doubled)

@@ -27,8 +27,11 @@ def inline(value: Value) -> str:
     """A value on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
+    # Not `repr`: numpy's numbers and enumerations are written with their types by it.
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        return float.__repr__(value)
     if isinstance(value, str):
         return text(value)
     if isinstance(value, Mapping):

@@ -53,7 +53,7 @@ pub(crate) fn check() -> Result<(), String> {
         command.args(["-m", name]).args(arguments);
         command
     };
-    let settings = ["--config-file", "python/pyproject.toml"];
+    let settings = ["--config-file", "python/pyproject.toml", "--cache-dir", "target/mypy"];
     step("Python: types", &mut module("mypy", &settings))?;
     let stubs = ["trunkline._trunkline", "--mypy-config-file", "python/pyproject.toml"];
     step("Python: stubs", &mut module("mypy.stubtest", &stubs))?;

@@ -103,16 +103,17 @@ pub(crate) fn fill_in_files(root: &mut Node, shelf: &Shelf<'_>, most: u64) -> Re
     Ok(())
 }
 
+/// True for the name of a profile of a link that every installation has.
+pub fn is_built_in_profile(name: &str) -> bool {
+    NAMES.iter().any(|known| known.name == name)
+}
+
 /// Replaces the name of a learned path by that of its file, if there is one.
 fn name_file(link: &mut Table, shelf: &Shelf<'_>) {
     let profile = link.0.iter_mut().find(|entry| &*entry.key == PROFILE);
     let Some(Item::Text(name)) = profile.map(|entry| &mut entry.node.item) else { return };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if is_file(name)
-        || name.is_empty()
-        || !name.chars().all(is_plain)
-        || NAMES.iter().any(|known| known.name == &**name)
-    {
+    if is_file(name) || name.is_empty() || !name.chars().all(is_plain) || is_built_in_profile(name) {
         return;
     }
     let path = format!("{name}.toml");

@@ -225,5 +225,5 @@ fn what_is_wrong_in_a_file_is_told_with_its_own_lines() {
         headlines("profile = \"needy.toml\""),
         ["x.toml:8:11: `shape-burst` needs `shape-rate`; without it, it has no effect"]
     );
-    assert!(headlines("profile = \"home\"")[0].ends_with("; the path of a file ends in `.toml`"));
+    assert!(headlines("profile = \"nowhere\"")[0].ends_with("; the path of a file ends in `.toml`"));
 }

@@ -49,8 +49,8 @@ fn steps_and_files_are_values_over_time() {
     let link = &parse(delay, "").unwrap().points[0].scenario.links[0].directions[0];
     assert_eq!(
         (link.delay, link.rate.bits_per_second()),
-        (Duration::from_millis(35), 1_000_000),
-        "the longest delay"
+        (Duration::from_millis(20), 1_000_000),
+        "the shortest delay"
     );
     assert_eq!(link.values.over_time("rate"), OverTime::Always(1_000_000));
 }

@@ -88,7 +88,8 @@ fn truths(link: &Link) -> Vec<(&'static str, f64)> {
         truths.extend([(keys[0], bucket.rate), (keys[1], bucket.burst)]);
     }
     match link.loss {
-        Loss::None => truths.push(("loss", 0.0)),
+        // An interval that begins at 0 contains 0 always.
+        Loss::None => {}
         Loss::Random(share) => truths.push(("loss", share)),
         Loss::Bursts { good, bad } => truths.extend([("loss", bad / (good + bad)), ("loss.bad", bad)]),
     }

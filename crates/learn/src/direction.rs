@@ -43,6 +43,8 @@ impl Learned {
 
 /// Quiet time in seconds after a train, and after a pulse, from which on the path counts as idle.
 const QUIET: (f64, f64) = (0.15, 1.0);
+/// The change of the delay by skew, in spreads of the smallest delays around it, from which on it is one of the clocks.
+const CLEAR: f64 = 8.0;
 /// Links of an ensemble.
 const DRAWS: usize = 20;
 
@@ -61,10 +63,11 @@ impl Basics {
         let all = observations.packets(way);
         let trains: Vec<rate::Train> = observations
             .of(way)
-            .filter(|flow| flow.name.contains("train"))
+            .filter(|flow| flow.name.contains("train") || flow.name.starts_with("glance"))
             .flat_map(|flow| rate::trains(&flow.packets, &all))
             .collect();
-        let line = rate::line(&trains).ok_or("no train of packets arrived, so the rate is not known")?;
+        let line =
+            rate::line(&trains).ok_or("too few packets of the trains arrived, so the rate is not known")?;
         let mut sizes: Vec<u32> = observations
             .of(way)
             .filter(|flow| is_thin(&flow.name))
@@ -171,6 +174,10 @@ fn without_skew(observations: &mut Observations, way: Way) -> Option<f64> {
     let smallest = thin.packets.iter().map(|packet| packet.bytes).min()?;
     let of_size: Vec<Packet> = thin.packets.iter().filter(|p| p.bytes == smallest).copied().collect();
     let skew = base::skew(&of_size).filter(|skew| skew.abs() > 2e-6)?;
+    // Jitter with a memory, or a queue that grows, bends the line too.
+    if base::drift_in_spreads(&of_size, skew) < CLEAR {
+        return None;
+    }
     for flow in observations.flows.iter_mut().filter(|flow| flow.way == way) {
         for packet in &mut flow.packets {
             let by = (skew * packet.sent.as_nanos() as f64) as i64;
@@ -386,7 +393,11 @@ fn reason(parameter: Parameter, best: &Fitted, overloaded: &[&Response]) -> Stri
     let largest = overloaded.iter().map(|r| r.largest).fold(0.0, f64::max) * 1e3;
     match (parameter, best.family) {
         (Parameter::Rate | Parameter::BucketRate, _) => {
-            format!("arrivals during {} overloads", overloaded.len())
+            let plural = if overloaded.len() == 1 { "" } else { "s" };
+            format!("arrivals during {} overload{plural}", overloaded.len())
+        }
+        (_, Family::FifoBytes | Family::FifoPackets) if lossy == 0 => {
+            format!("the delay grew to {largest:.1} ms and no packet was lost: the limit is at least this")
         }
         (_, Family::FifoBytes | Family::FifoPackets) => {
             format!(

@@ -43,7 +43,7 @@ impl Observer for () {}
 /// The question, and the expense that is allowed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question {
-    /// The time that probing may take.
+    /// The time that probing takes, about.
     pub budget: Duration,
     /// The share of each direction's capacity over that time that probes may use.
     pub share: f64,
@@ -79,7 +79,7 @@ pub enum ProbeError {
     #[error("{0}")]
     Failed(String),
     /// No packet arrived.
-    #[error("no packet arrived in either direction: is UDP blocked?")]
+    #[error("no packet arrived in either direction; UDP may be blocked")]
     Silent,
 }
 
@@ -124,7 +124,8 @@ pub fn probe(
         return Err(ProbeError::Silent);
     }
     let mut rates = Way::ALL.map(|way| probing.rough(way));
-    if !question.gentle {
+    // Steps of load take about a quarter of a second of the path.
+    if !question.gentle && question.share * question.budget.as_secs_f64() >= 0.5 {
         for &way in &ways {
             probing.ramp(way, &mut rates);
         }
@@ -232,9 +233,9 @@ impl Probing<'_> {
         let rate = rates[way as usize];
         if 1.5 * rate > FASTEST_PULSE.bits_per_second() as f64 {
             self.notes.push(format!(
-                "{} is faster than this program overloads ({}): its queue was not filled",
+                "{} is faster than {:.0} Mbit/s, so this program does not overload it: its queue was not filled",
                 way.name(),
-                FASTEST_PULSE
+                FASTEST_PULSE.bits_per_second() as f64 / 1.5e6
             ));
             return;
         }
@@ -246,6 +247,10 @@ impl Probing<'_> {
             rest: Duration::from_millis(rest),
         };
         let first = pulse(1.5, FULL, 700, 1_300);
+        if first.cost() > left {
+            self.notes.push(format!("{}: the allowed share is too small for an overload", way.name()));
+            return;
+        }
         left -= first.cost();
         self.go_on(&plan::pulses(way, rates, &[first], "pulse-a"));
         let found = Basics::of(&self.observations, way)
@@ -270,7 +275,8 @@ impl Probing<'_> {
             }
         }
         if fitting.is_empty() {
-            self.notes.push("the allowed share is too small for more than one overload".to_owned());
+            self.notes
+                .push(format!("{}: the allowed share is too small for more than one overload", way.name()));
             return;
         }
         self.go_on(&plan::pulses(way, rates, &fitting, "pulse-b"));

@@ -23,7 +23,12 @@ pub fn sentence(path: &Path, verified: &[Verified]) -> String {
         .collect();
     let found = mechanisms.join("; ");
     // The median beside one transfer is chaotic: where in its sawtooth the transfer is.
-    let judged = verified.iter().filter(|one| one.figure != "delay p50");
+    // No loss, predicted and measured, is no achievement.
+    let says = |one: &&Verified| {
+        let both_zero = one.figure == "loss" && one.predicted.value == 0.0 && one.measured == 0.0;
+        one.figure != "delay p50" && !both_zero
+    };
+    let judged = verified.iter().filter(says);
     let mut errors: Vec<f64> = judged.map(Verified::error).collect();
     errors.sort_by(f64::total_cmp);
     match errors.len() {
@@ -32,7 +37,8 @@ pub fn sentence(path: &Path, verified: &[Verified]) -> String {
             let median = errors[count / 2] * 100.0;
             let ninth = errors[(count * 9 / 10).min(count - 1)] * 100.0;
             format!(
-                "{found}. Predicted within {median:.0} % (median of {count} figures; 90 % of them within {ninth:.0} %)"
+                "{found}. Traffic to this host predicted within {median:.0} % (median of {count} figures; 90 % of them \
+                 within {ninth:.0} %)"
             )
         }
     }
@@ -162,5 +168,5 @@ pub fn ensemble(path: &Path) -> Vec<String> {
 }
 
 fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ")
+    text.replace(char::is_control, " ")
 }

@@ -16,11 +16,11 @@ pub struct Learn {
     #[arg(long, value_name = "HOST[:PORT]", default_value = "localhost")]
     pub here: String,
 
-    /// Time that probing may take, from 20 s to 10 min
+    /// Time of probing, about, from 20 s to 10 min; verification takes about 48 s more
     #[arg(long, value_name = "TIME", default_value = "60 s")]
     pub budget: Duration,
 
-    /// Share of each direction's capacity over that time that overloads may use
+    /// Share of each direction's capacity over that time that overloads may use; trains and thin flows use about 3 % more
     #[arg(long, value_name = "SHARE", default_value = "10 %")]
     pub share: Ratio,
 
@@ -32,7 +32,7 @@ pub struct Learn {
     #[arg(long)]
     pub no_verify: bool,
 
-    /// The profile to write [default: the name of the host, or of the first recording in `--from`, in the current folder]
+    /// The profile to write, which must not exist yet [default: the name of the host, or of the first recording in `--from`, in the current folder]
     #[arg(long, value_name = "FILE.toml")]
     pub to: Option<PathBuf>,
 
@@ -40,11 +40,11 @@ pub struct Learn {
     /// log, a Pantheon log, or an iBoxNet profile
     ///
     /// A second recording is that of the other end of the path (captures), or of the other direction (mahimahi traces).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "plan", "over"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "plan", "over", "here", "budget", "share", "gentle", "no_verify", "on", "seed"])]
     pub from: Vec<PathBuf>,
 
     /// With captures of both ends: their clocks are the same, so delays are one way
-    #[arg(long, requires = "from")]
+    #[arg(long, requires = "from", conflicts_with = "host")]
     pub same_clock: bool,
 
     /// Learn this link profile instead of a path between hosts, to compare what is learned with what is known

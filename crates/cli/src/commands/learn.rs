@@ -32,6 +32,8 @@ pub(super) fn learn(global: &Global, arguments: &Learn) -> Result<u8, Failure> {
         return Ok(output::DONE);
     }
     let (name, mut prober) = prober(arguments)?;
+    let file = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{}.toml", file_name(&name))));
+    check_target(&file)?;
     let stop = run::stop_with_note("stopping after this phase: what was measured is kept")?;
     let display = Display { bar: bar(), stop: Arc::clone(&stop) };
     let probed = trunkline_learn::probe(question, prober.as_mut(), &display);
@@ -57,7 +59,16 @@ pub(super) fn learn(global: &Global, arguments: &Learn) -> Result<u8, Failure> {
     if let Some(problem) = problem {
         output::warn(format_args!("verification stopped: {problem}"));
     }
-    let file = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{}.toml", file_name(&name))));
+    for note in path.notes.iter().filter(|note| note.contains(" failed: ")) {
+        output::warn(note);
+    }
+    if learned == 0 {
+        let why: Vec<String> = path.ways.iter().filter_map(|way| way.as_ref().err().cloned()).collect();
+        return Err(Failure::environment(format_args!(
+            "neither direction of the path to `{name}` was learned, and nothing was written: {}",
+            why.join("; ")
+        )));
+    }
     let ensemble = write(&file, &name, &path, &verified)?;
     for (way, learned) in trunkline_learn::Way::ALL.into_iter().zip(&path.ways) {
         if let Err(why) = learned {
@@ -126,7 +137,7 @@ fn fleet_failure(error: trunkline_agent::controller::FleetError) -> Failure {
 }
 
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace(['"', '\\', '\n', '\r'], ""))
+    toml::Value::from(text).to_string()
 }
 
 /// A path between two agents.
@@ -258,6 +269,26 @@ fn file_name(host: &str) -> String {
         .collect()
 }
 
+/// Refuses, before anything is measured, a profile that could not be written afterwards.
+fn check_target(file: &Path) -> Result<(), Failure> {
+    if file.extension().is_none_or(|extension| extension != "toml") {
+        return Err(Failure::input(format_args!(
+            "`{}` is not a name for a link description; it must end in `.toml`",
+            file.display()
+        )));
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(Failure::unwritable(folder, &std::io::ErrorKind::NotFound.into()));
+    }
+    for path in [file.to_owned(), file.with_extension("draws")] {
+        if path.exists() {
+            return Err(Failure::unwritable(&path, &std::io::ErrorKind::AlreadyExists.into()));
+        }
+    }
+    Ok(())
+}
+
 /// Writes the profile, and beside it those of the ensemble; returns the latter's paths.
 fn write(
     file: &Path,
@@ -266,8 +297,7 @@ fn write(
     verified: &[Verified],
 ) -> Result<Vec<String>, Failure> {
     let date = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M").to_string();
-    let write =
-        |path: &Path, text: String| std::fs::write(path, text).map_err(|e| Failure::unwritable(path, &e));
+    let write = |path: &Path, text: String| create(path, &text).map_err(|e| Failure::unwritable(path, &e));
     write(file, trunkline_learn::profile(path, name, &date, verified))?;
     let folder = file.with_extension("draws");
     let members = trunkline_learn::ensemble(path);
@@ -281,6 +311,12 @@ fn write(
         written.push(path.display().to_string());
     }
     Ok(written)
+}
+
+/// Writes a file that does not exist yet.
+fn create(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    std::fs::File::create_new(path)?.write_all(text.as_bytes())
 }
 
 fn show(path: &trunkline_learn::Path, verified: &[Verified], file: &Path) {

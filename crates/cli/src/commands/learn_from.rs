@@ -96,6 +96,10 @@ fn read(mut recordings: Vec<Recording<'_>>, arguments: &Learn) -> Result<Learned
     }
     match &mut recordings[..] {
         [one] => read_one(one),
+        [first, second] if is_same(first.path, second.path) => Err(Failure::input(format_args!(
+            "`{}` is named twice; a second recording is that of the other end or of the other direction",
+            first.path.display()
+        ))),
         [first, second] if formats == [Format::Capture; 2] => {
             let [mut one, mut two] = [BufReader::new(&first.file), BufReader::new(&second.file)];
             let sources =
@@ -116,6 +120,11 @@ fn read(mut recordings: Vec<Recording<'_>>, arguments: &Learn) -> Result<Learned
             arguments.from[1].display()
         ))),
     }
+}
+
+fn is_same(first: &Path, second: &Path) -> bool {
+    let [first, second] = [first, second].map(std::fs::canonicalize);
+    first.ok().zip(second.ok()).is_some_and(|(first, second)| first == second)
 }
 
 fn read_one(recording: &mut Recording<'_>) -> Result<Learned, Failure> {

@@ -44,6 +44,9 @@ pub(super) fn folder(global: &Global) -> Result<PathBuf, Failure> {
     Ok(own.join("paths"))
 }
 
+/// Characters of a path's name: those of its files are longer.
+const LONGEST_NAME: usize = 80;
+
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() <= 100 && name.chars().all(is_plain)
@@ -302,8 +305,17 @@ impl Incoming {
         let name = path
             .file_stem()
             .and_then(|stem| stem.to_str())
-            .filter(|name| is_name(name))
-            .ok_or_else(|| failed(&"is not named like a path: use letters, digits, `-`, `_` and `.`"))?;
+            .filter(|name| is_name(name) && name.len() <= LONGEST_NAME)
+            .ok_or_else(|| {
+                failed(&format_args!(
+                    "is not named like a path: use at most {LONGEST_NAME} letters, digits, `-`, `_` and `.`"
+                ))
+            })?;
+        if trunkline_experiment::is_built_in_profile(name) {
+            return Err(failed(
+                &"has the name of a built-in profile, which `profile` would use instead; rename it",
+            ));
+        }
         let bytes = bounded(path).map_err(|error| failed(&error))?;
         if bytes.get(257..262) == Some(b"ustar") {
             return Incoming::unpack(&bytes).map_err(|error| failed(&error));

@@ -1,5 +1,6 @@
 //! Clock skew and base delay: the line below all delays.
 
+use crate::estimate::statistics::median;
 use crate::observations::Packet;
 
 /// The line under the delays of packets of one size: delay in seconds at time 0, and its change per second. It is the edge
@@ -40,15 +41,36 @@ pub(crate) fn skew(packets: &[Packet]) -> Option<f64> {
     (slope.abs() <= MAX_SKEW).then_some(slope)
 }
 
-/// The smallest delay of packets of these sizes in seconds, over the half of the time in which it is larger too: how
-/// far a minimum over half of the packets is from that over all shows how well it is known.
-pub(crate) fn smallest(packets: &[Packet]) -> Option<(f64, f64)> {
-    let smallest = |parity: usize| {
-        let half = packets.iter().skip(parity).step_by(2);
-        half.filter_map(|packet| packet.delay).min().map(|delay| delay as f64 / 1e9)
+/// The smallest delay of each of [`BLOCKS`] parts of the packets, with the time of its packet, in seconds.
+fn minima(packets: &[Packet]) -> Vec<(f64, f64)> {
+    let blocks = packets.chunks(packets.len().div_ceil(BLOCKS).max(1));
+    let smallest = |block: &[Packet]| {
+        let arrived = block.iter().filter_map(|packet| Some((packet.sent, packet.delay?)));
+        arrived.min_by_key(|(_, delay)| *delay)
     };
-    let (one, other) = (smallest(0)?, smallest(1).or(smallest(0))?);
-    Some((one.min(other), one.max(other)))
+    let seconds = |(sent, delay): (trunkline_core::Time, i64)| (sent.as_secs_f64(), delay as f64 / 1e9);
+    blocks.filter_map(smallest).map(seconds).collect()
+}
+
+/// Parts of the packets: neighbours share what delays them.
+const BLOCKS: usize = 12;
+
+/// The change of the delay that a skew makes over these packets, in spreads of the smallest delays of parts around it.
+pub(crate) fn drift_in_spreads(packets: &[Packet], skew: f64) -> f64 {
+    let minima = minima(packets);
+    let (Some(first), Some(last)) = (minima.first(), minima.last()) else { return 0.0 };
+    let level: Vec<f64> = minima.iter().map(|(at, delay)| delay - skew * at).collect();
+    let lowest = level.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = level.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (skew * (last.0 - first.0)).abs() / (highest - lowest).max(1e-6)
+}
+
+/// The smallest delay of packets in seconds, and the median of the smallest ones of parts of them: their difference shows how
+/// well the smallest is known.
+pub(crate) fn smallest(packets: &[Packet]) -> Option<(f64, f64)> {
+    let minima: Vec<f64> = minima(packets).into_iter().map(|(_, delay)| delay).collect();
+    let smallest = minima.iter().copied().min_by(f64::total_cmp)?;
+    Some((smallest, median(&minima)))
 }
 
 #[cfg(test)]

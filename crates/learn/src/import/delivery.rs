@@ -99,8 +99,10 @@ struct Log {
 /// If a line is none of a log, with its number; or nothing was delivered.
 pub fn read_log(name: &str, way: Way, from: impl BufRead) -> Result<Learned, ImportError> {
     let log = Log::read(from)?;
-    if log.packets.is_empty() {
-        return Err(ImportError::new("is a log without packets: nothing can be learned from it"));
+    if !log.packets.iter().any(|packet| packet.delay.is_some()) {
+        return Err(ImportError::new(
+            "is a log in which no packet was delivered: nothing can be learned from it",
+        ));
     }
     let mut learned = match log.opportunities.is_empty() {
         true => log.pantheon(name, way),
@@ -157,7 +159,8 @@ impl Log {
         let at: f64 = words.next()?.parse().ok().filter(|at: &f64| (0.0..1e15).contains(at))?;
         let base = *self.base.get_or_insert(at as i64);
         // Milliseconds to microseconds.
-        let at = ((at - base as f64) * 1e3).round() as i64;
+        let at = Some(at - base as f64).filter(|at| at.abs() < 1e12)?;
+        let at = (at * 1e3).round() as i64;
         let kind = words.next()?;
         let first: u32 = words.next()?.parse().ok()?;
         match kind {
@@ -205,10 +208,11 @@ impl Log {
     fn mahimahi(&self, name: &str, way: Way) -> Learned {
         let mut learned = Learned { from: format!("the mm-link log `{name}`"), ..Learned::default() };
         // A trace begins one millisecond after its start at the earliest.
-        let times: Vec<i64> = self.opportunities.iter().map(|at| (*at).max(1)).collect();
+        let mut times: Vec<i64> = self.opportunities.iter().map(|at| (*at).max(1)).collect();
+        // The lines of a log that was put together from several may be out of order.
+        times.sort_unstable();
         let text: String = times.iter().map(|at| format!("{at}\n")).collect();
         let suffix = SUFFIXES[usize::from(way == Way::Backward)];
-        // The lines of a log that was put together from several may be out of order.
         let evidence = match text.parse::<DeliveryTrace>() {
             Ok(trace) => about(&trace),
             Err(error) => {
@@ -314,7 +318,10 @@ mod tests {
     fn a_wrong_line_is_named() {
         let problem = |text: &str| read_log("x", Way::Forward, text.as_bytes()).unwrap_err().to_string();
         assert!(problem("# base timestamp: 1\n1 + 5\n2 * 5\n").starts_with("has an error in line 3: "));
-        assert!(problem("# base timestamp: 1\n").contains("without packets"));
+        assert!(problem("# base timestamp: 1\n").contains("no packet was delivered"));
+        assert!(problem("0 + 1500\n").contains("no packet was delivered"));
+        let far = "# base timestamp: 9000000000000000000\n1 + 1500\n1 - 1500 5\n";
+        assert!(problem(far).starts_with("has an error in line 2: "));
         assert!(problem("1 + -5\n").contains("line 1"));
     }
 }

@@ -189,7 +189,7 @@ fn queue(side: &mut Side, estimate: &WayEstimate) {
         Discipline::Early { losses, from, to } => {
             let (from, to) = (Duration::from_nanos(*from as u64), Duration::from_nanos(*to as u64));
             let why = format!(
-                "{losses} packets were lost after waits of {from} to {to}, and none without a wait: an active queue (CoDel, PIE), \
+                "{losses} packets were lost, most of them after waits of {from} to {to}: an active queue (CoDel, PIE), \
                  or a FIFO shared with others; a FIFO with the visited size stands here"
             );
             side.toml("queue", format!("{{ kind = \"fifo\", limit = \"{} B\" }}", visited.0.max(3_000)), why);

@@ -246,7 +246,7 @@ mod tests {
     fn a_series_that_no_link_can_carry_is_left_out() {
         let learned = read("p.json", uplink(1000.0, "[1500, 1400]").as_bytes()).unwrap();
         assert!(learned.others.is_empty());
-        assert!(learned.warnings[0].contains("more than the link's 1000 kbit/s"), "{:?}", learned.warnings);
+        assert!(learned.warnings[0].contains("more than the link's 1 Mbit/s"), "{:?}", learned.warnings);
         let learned = read("p.json", uplink(1000.0, "[1500, 200]").as_bytes()).unwrap();
         assert_eq!(learned.others.len(), 1);
         assert!(learned.warnings[0].contains("in 1 of 2 seconds"), "{:?}", learned.warnings);

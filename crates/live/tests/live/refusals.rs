@@ -111,7 +111,7 @@ fn an_ecn_field_is_for_the_simulator() {
 fn sinks_come_and_go_in_the_simulator_only() {
     let flow =
         "[flow.voice]\nfrom = \"a\"\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 80 }\n";
-    for keys in ["join = \"1 s\"", "leave = \"1 s\"", "fail = \"1 s\""] {
+    for keys in ["join = \"50 ms\"", "leave = \"1 s\"", "fail = \"1 s\""] {
         let scenario = scenario("100 ms", &format!("{flow}to = {{ host = \"b\", {keys} }}\n"));
         let error = trunkline_live::check(&scenario, &LiveOptions::new(FarEnd::Thread)).unwrap_err();
         let expected = "flow `voice` cannot be set up: `join`, `leave` and `fail` work in `sim` only";

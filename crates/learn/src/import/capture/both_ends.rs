@@ -95,17 +95,20 @@ impl Matching {
 
     /// Packets with one key.
     fn take(&mut self, logs: &[Log; 2], first: &[Identified], second: &[Identified]) {
-        let flow = |log: usize, place: u32| logs[log].packets[place as usize].flow;
-        let mut flows: Vec<u32> = first.iter().map(|(_, place)| flow(0, *place)).collect();
-        flows.sort_unstable();
-        flows.dedup();
-        for own in flows {
-            let Some(partner) = self.partners.get(&own).copied() else { continue };
-            let here: Vec<usize> = places(first, |place| flow(0, place) == own);
-            let there: Vec<usize> = places(second, |place| flow(1, place) == partner);
+        let by_flow = |log: usize, of: &[Identified]| {
+            let mut by_flow: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+            for (_, place) in of {
+                let place = *place as usize;
+                by_flow.entry(logs[log].packets[place].flow).or_default().push(place);
+            }
+            by_flow
+        };
+        let theirs = by_flow(1, second);
+        for (own, here) in by_flow(0, first) {
+            let partner = self.partners.get(&own);
+            let Some(there) = partner.and_then(|partner| theirs.get(partner)) else { continue };
             match (here.len(), there.len()) {
-                (_, 0) => {}
-                (a, b) if a == b => here.iter().zip(&there).for_each(|(a, b)| self.pair(*a, *b)),
+                (a, b) if a == b => here.iter().zip(there).for_each(|(a, b)| self.pair(*a, *b)),
                 (1, more) => {
                     self.pair(here[0], there[0]);
                     self.duplicates += more as u64 - 1;
@@ -175,10 +178,6 @@ fn said(flow: &Flow, partner: Option<&Flow>) -> Option<bool> {
     })
 }
 
-fn places(of: &[Identified], is_wanted: impl Fn(u32) -> bool) -> Vec<usize> {
-    of.iter().map(|(_, place)| *place).filter(|place| is_wanted(*place)).map(|place| place as usize).collect()
-}
-
 /// The packets of each key that both logs have.
 fn common(sorted: &[Vec<Identified>; 2]) -> impl Iterator<Item = (&[Identified], &[Identified])> {
     let groups = |log: usize| sorted[log].chunk_by(|a, b| a.0 == b.0);
@@ -213,7 +212,9 @@ fn partners(logs: &[Log; 2], sorted: &[Vec<Identified>; 2]) -> BTreeMap<u32, u32
 fn observations(logs: &[Log; 2], matching: &Matching, ways: &BTreeMap<u32, Way>) -> Observations {
     // Of each flow, the sender's packets from the first to the last that arrived.
     let mut flows: BTreeMap<u32, (ObservedFlow, Option<(i64, i64)>)> = BTreeMap::new();
-    let offset = i64::try_from(logs[1].start - logs[0].start).unwrap_or_default();
+    // Starts that are farther apart are damage.
+    let offset = i64::try_from(logs[1].start - logs[0].start).ok();
+    let offset = offset.filter(|offset| offset.unsigned_abs() < 1 << 60).unwrap_or_default();
     // Both times as if the second log began with the first: only the sum of both directions is free of it.
     let (mut second_of, mut first_of) = (BTreeMap::new(), BTreeMap::new());
     for &(first, second) in &matching.pairs {

@@ -67,6 +67,9 @@ pub(super) struct KeptTcp {
     pub(super) timestamps: Option<(u32, u32)>,
 }
 
+/// Nanoseconds from the first frame of a capture to a frame whose time is believed: 9 years.
+const FARTHEST: i64 = 1 << 58;
+
 impl Log {
     pub(super) fn read(from: &mut dyn Read) -> Result<Log, ImportError> {
         let mut log = Log::default();
@@ -82,8 +85,9 @@ impl Log {
                 return ControlFlow::Continue(());
             };
             let start = *start.get_or_insert(frame.at);
-            // Beyond 200 years a time is damage.
-            let Ok(at) = i64::try_from(frame.at - start) else {
+            // Beyond some years a time is damage, and differences of two of them must have room.
+            let at = i64::try_from(frame.at - start).ok().filter(|at| at.abs() < FARTHEST);
+            let Some(at) = at else {
                 log.others += 1;
                 return ControlFlow::Continue(());
             };

@@ -52,11 +52,11 @@ impl Scene<'_> {
         match (self.message.sent.zip(self.message.received), self.rewound) {
             (Some((sent, received)), Some(rewound)) => self.packets(received.since(sent), rewound),
             (Some((sent, received)), None) => self.records((sent, received)),
+            (None, Some(_)) if self.message.sent.is_none() => {
+                sentence("refused: its sender gave it up before its transport took it")
+            }
             (None, Some(rewound)) => match rewound.lost.first() {
                 Some(loss) => self.dropped("lost: ", loss, rewound),
-                None if self.message.sent.is_none() => {
-                    sentence("refused: its sender gave it up before its transport took it")
-                }
                 None => sentence(
                     "not received: none of its packets was dropped, and the run ended before it arrived",
                 ),
