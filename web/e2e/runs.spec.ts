@@ -60,6 +60,8 @@ test('a live run has the simulated band behind its points, and the page says whe
 test('a run is stopped, and resumed to its end', async ({ page, request }) => {
   test.setTimeout(180_000);
   const { job } = await begin(request, experiment('stopped and resumed', { seconds: 40, repetitions: 8 }));
+  // What is stopped before it begins has no results.
+  await expect.poll(async () => (await (await request.get(`${server()}/api/v1/jobs/${job}`)).json()).run).toBeTruthy();
   await page.goto(at(`/jobs/${job}`));
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByRole('link', { name: 'See the results' }).click();
