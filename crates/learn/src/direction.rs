@@ -45,6 +45,8 @@ impl Learned {
 const QUIET: (f64, f64) = (0.15, 1.0);
 /// The change of the delay by skew, in spreads of the smallest delays around it, from which on it is one of the clocks.
 const CLEAR: f64 = 8.0;
+/// Bytes of a probe of full size.
+const FULL_PACKET: f64 = 1_228.0;
 /// Links of an ensemble.
 const DRAWS: usize = 20;
 
@@ -91,8 +93,9 @@ impl Basics {
         let on_line = 8.0 * (f64::from(size) + line.overhead.value) / line.rate.value;
         let delay = smallest - on_line;
         // Both halves of the packets have a minimum; the truth is below both, about as far.
-        let error = spread.max(2e-6) + on_line * 0.02;
-        let delay = Interval { value: delay, low: delay - error, high: delay + error * 0.5 };
+        let clocks = observations.clock_error.map_or(0.0, |error| error.as_secs_f64());
+        let error = spread.max(2e-6) + on_line * 0.02 + clocks;
+        let delay = Interval { value: delay, low: delay - error, high: delay + error * 0.5 + clocks };
         Ok(Basics { line, delay, by_size })
     }
 
@@ -162,10 +165,30 @@ pub fn learn(observations: &Observations, way: Way) -> Result<Learned, String> {
         learned.notes.push(format!("the clocks differ by {:.1} ppm, which is taken out", skew * 1e6));
     }
     idle_properties(observations, way, &mut learned);
+    without_jittered_gaps(&basics, &mut learned);
     let responses = responses(observations, way, &basics);
     load(observations, way, &basics, &responses, &mut learned);
     ensemble(&mut learned);
     Ok(learned)
+}
+
+/// Gaps of trains say little of a line where the jitter is as long as they are: packets arrive in groups, and later.
+fn without_jittered_gaps(basics: &Basics, learned: &mut Learned) {
+    let gap = 8.0 * FULL_PACKET / basics.line.rate.value;
+    let jitter = learned.interval("jitter").map_or(0.0, |mean| mean.value);
+    if jitter > 0.2 * gap || basics.line.overhead.value >= rate::MOST_OVERHEAD {
+        learned.link.overhead = 0.0;
+        learned.intervals.retain(|(key, _)| *key != "overhead");
+        learned.evidence.retain(|(key, _)| *key != "overhead");
+    }
+    if jitter > gap {
+        let rate = basics.line.rate;
+        learned.intervals.retain(|(key, _)| *key != "rate");
+        learned.intervals.push(("rate", Interval { high: f64::INFINITY, ..rate }));
+        learned.notes.push(
+            "the jitter is longer than the gaps of trains: the rate may be higher than its value".to_owned(),
+        );
+    }
 }
 
 /// Takes the skew of the clocks out of the delays of a direction.
@@ -189,7 +212,9 @@ fn without_skew(observations: &mut Observations, way: Way) -> Option<f64> {
 
 /// Loss, jitter and reordering without load.
 fn idle_properties(observations: &Observations, way: Way, learned: &mut Learned) {
-    let quiet = idle(observations, way, QUIET);
+    // On a slow line, a train takes longer to leave.
+    let train = 10.0 * 8.0 * FULL_PACKET / learned.link.rate;
+    let quiet = idle(observations, way, (QUIET.0 + train, QUIET.1 + train));
     let fates: Vec<(f64, bool)> =
         quiet.iter().map(|packet| (packet.sent.as_secs_f64(), packet.delay.is_none())).collect();
     let found = loss::model(&fates);

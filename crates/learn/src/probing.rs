@@ -25,6 +25,11 @@ pub trait Prober {
     /// # Errors
     /// In a sentence.
     fn run(&mut self, experiment: &Experiment, recorder: &mut (dyn Recorder + Send)) -> Result<(), String>;
+
+    /// The largest bound on the error of the delays so far, from the clocks of two hosts; `None` with one clock.
+    fn clock_error(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Shows the progress.
@@ -139,7 +144,12 @@ pub fn probe(
             probing.overload(way, rates);
         }
     }
-    let Probing { observations, notes, is_partial, observer, .. } = probing;
+    let clock_error = probing.prober.clock_error();
+    let Probing { mut observations, mut notes, is_partial, observer, .. } = probing;
+    observations.clock_error = clock_error;
+    notes.extend(clock_error.map(|error| {
+        format!("the clocks of the two hosts are related within {error}, so the delay of each direction is as uncertain")
+    }));
     observer.begins("computing", Duration::ZERO);
     let ways = Way::ALL.map(|way| match ways.contains(&way) {
         true => direction::learn(&observations, way),

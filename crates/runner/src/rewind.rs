@@ -24,7 +24,8 @@ pub struct Moment {
 /// The moment, packet by packet.
 #[derive(Clone, Debug, Default)]
 pub struct Rewound {
-    /// False if the simulator of this version sends the message at another time or with another latency.
+    /// False if the simulator of this version sends the message at another time, with another latency or another fate, or if the
+    /// simulation was stopped before its end.
     pub is_same: bool,
     /// Starts of the intervals.
     pub times: Vec<Time>,
@@ -36,7 +37,7 @@ pub struct Rewound {
     pub connections: Vec<(FlowId, Vec<ConnectionSample>)>,
     /// Links that the packets of the message crossed, in their order.
     pub hops: Vec<Hop>,
-    /// Packets of the member that were dropped while the message was on its way.
+    /// Packets of the member that were sent with the message or later, and dropped while it was on its way; at most 1000.
     pub lost: Vec<Loss>,
 }
 
@@ -92,6 +93,8 @@ pub struct Hop {
 /// A packet that was dropped.
 #[derive(Clone, Debug)]
 pub struct Loss {
+    /// The packet: those that are sent later have larger numbers.
+    pub packet: PacketId,
     /// When.
     pub at: Time,
     /// Index of the link.
@@ -106,6 +109,12 @@ pub struct Loss {
 
 /// Events of a part that are returned at most.
 const MAX_EVENTS: usize = 20_000;
+/// Dropped packets that are returned at most.
+const MAX_LOST: usize = 1_000;
+/// Packets of the member that have arrived and are kept: the message is among the last.
+const MAX_ARRIVED: usize = 1_000;
+/// Departures of a queue that are kept.
+const MAX_DEPARTURES: usize = 1_000_000;
 
 /// Simulates a repetition of a scenario to the end of the moment's part. `go_on` is asked many times a second; if it says no,
 /// the rest is left out.
@@ -134,27 +143,58 @@ pub fn rewind(
         ports: BTreeMap::new(),
         fastest: BTreeMap::new(),
         own: BTreeMap::new(),
+        kept: 0,
+        before: None,
+        is_stopped: false,
         rewound: Rewound::default(),
     };
-    let mut found = Found { moment, member: FlowId(meta.first.0 + moment.message.member), is_same: false };
+    let mut found = Found {
+        moment,
+        member: FlowId(meta.first.0 + moment.message.member),
+        is_sent: false,
+        received: None,
+    };
     trunkline_simulator::run(scenario, seed, &mut found, &mut follow)?;
-    let is_lost = moment.message.received.is_none();
-    Ok(Rewound { is_same: found.is_same || is_lost, ..follow.finish() })
+    let is_same = found.is_same() && !follow.is_stopped;
+    Ok(Rewound { is_same, ..follow.finish() })
 }
 
 /// Notes whether the message comes again.
 struct Found {
     moment: Moment,
     member: FlowId,
-    is_same: bool,
+    /// True after the message was sent, or refused, when the run says.
+    is_sent: bool,
+    /// Its first arrival.
+    received: Option<Time>,
+}
+
+impl Found {
+    fn is_same(&self) -> bool {
+        let Record { received, .. } = self.moment.message;
+        // What arrives after the part is not simulated again.
+        let is_later = |at: Time| at > self.moment.window.1;
+        self.is_sent
+            && (self.received == received || received.is_none() && self.received.is_some_and(is_later))
+    }
 }
 
 impl Recorder for Found {
     fn record(&mut self, at: Time, flow: FlowId, what: Observation) {
-        let Observation::Received { channel, sequence, sent, .. } = what else { return };
-        let Record { channel: its, sequence: number, sent: then, received, .. } = self.moment.message;
-        if flow == self.member && (channel, sequence) == (its, number) {
-            self.is_same |= then == Some(sent) && received == Some(at);
+        let Record { channel: its, sequence: number, sent, .. } = self.moment.message;
+        let is_its = |channel, sequence| flow == self.member && (channel, sequence) == (its, number);
+        match what {
+            Observation::Sent { channel, sequence, .. } if is_its(channel, sequence) => {
+                self.is_sent |= sent == Some(at);
+            }
+            Observation::Refused { channel, sequence, .. } if is_its(channel, sequence) => {
+                self.is_sent |= sent.is_none();
+            }
+            Observation::Received { channel, sequence, sent: then, .. } if is_its(channel, sequence) => {
+                self.is_sent |= sent == Some(then);
+                self.received.get_or_insert(at);
+            }
+            _ => {}
         }
     }
 }
@@ -185,13 +225,20 @@ struct Follow<'f> {
     fastest: BTreeMap<(usize, u16, Bytes), Duration>,
     /// Packets of the member while the message is on its way: the links that they crossed.
     own: BTreeMap<PacketId, Vec<(Hop, Bytes)>>,
+    /// Packets in `own` after those that had arrived were last removed.
+    kept: usize,
+    /// The last packet of the member that was sent before the message.
+    before: Option<PacketId>,
+    /// True if `go_on` has ended the simulation.
+    is_stopped: bool,
     rewound: Rewound,
 }
 
 impl Supervisor for Follow<'_> {
     fn progress(&mut self, done: Duration) -> Progress {
         let is_over = Time::ZERO + done > self.moment.window.1.max(self.end());
-        if is_over || !(self.go_on)() { Progress::Stop } else { Progress::Continue }
+        self.is_stopped |= !is_over && !(self.go_on)();
+        if is_over || self.is_stopped { Progress::Stop } else { Progress::Continue }
     }
 
     fn follows_packets(&self) -> bool {
@@ -225,8 +272,25 @@ impl Follow<'_> {
         self.moment.message.received.unwrap_or(self.moment.window.1)
     }
 
+    /// True for a packet of the member that was sent with the message or later, until the message has arrived.
     fn is_own(&self, event: &PacketEvent) -> bool {
-        event.flow == self.member && (self.start()..=self.end()).contains(&event.at)
+        event.flow == self.member
+            && (self.start()..=self.end()).contains(&event.at)
+            && self.before.is_none_or(|before| event.id > before)
+    }
+
+    /// Removes packets that arrived before the last thousand.
+    fn forget_arrived(&mut self, now: Time) {
+        if self.own.len() < 2 * self.kept + 4 * MAX_ARRIVED {
+            return;
+        }
+        let arrival = |hops: &[(Hop, Bytes)]| hops.last().map_or(Time::MAX, |(hop, _)| hop.arrived);
+        let mut arrived: Vec<Time> =
+            self.own.values().map(|hops| arrival(hops)).filter(|at| *at < now).collect();
+        arrived.sort_unstable();
+        let first = arrived.len().checked_sub(MAX_ARRIVED).map_or(Time::ZERO, |place| arrived[place]);
+        self.own.retain(|_, hops| arrival(hops) >= first);
+        self.kept = self.own.len();
     }
 
     /// Fills the intervals of a queue that began before `at`.
@@ -242,7 +306,14 @@ impl Follow<'_> {
     }
 
     fn entered(&mut self, event: PacketEvent, port: u16, size: Bytes) {
-        let is_own = self.is_own(&event);
+        if event.flow == self.member && event.at < self.start() {
+            self.before = self.before.max(Some(event.id));
+        }
+        // Of a message that did not arrive, no way is shown.
+        let is_own = self.moment.message.received.is_some() && self.is_own(&event);
+        if is_own {
+            self.forget_arrived(event.at);
+        }
         let queue = self.queues.entry((event.link, port)).or_default();
         Self::fill(&self.times, queue, event.at);
         self.ports.insert((event.link, event.id), port);
@@ -288,7 +359,9 @@ impl Follow<'_> {
         let Some((port, size)) = self.out(&event) else { return };
         let (start, end) = (self.start(), self.end());
         if (start..=end).contains(&event.at)
+            && self.moment.message.received.is_some()
             && let Some(queue) = self.queues.get_mut(&(event.link, port))
+            && queue.departures.len() < MAX_DEPARTURES
         {
             queue.departures.push(event.at);
         }
@@ -308,8 +381,11 @@ impl Follow<'_> {
         if self.is_own(&event) {
             self.own.remove(&event.id);
             let members = self.queues.get(&(event.link, port)).map(|queue| queue.members.clone());
-            let (at, link, before) = (event.at, event.link, members.unwrap_or_default());
-            self.rewound.lost.push(Loss { at, link, port, cause, before });
+            let (at, link, packet) = (event.at, event.link, event.id);
+            let before = members.unwrap_or_default();
+            if self.rewound.lost.len() < MAX_LOST {
+                self.rewound.lost.push(Loss { packet, at, link, port, cause, before });
+            }
         }
         self.note(event, port, false, cause);
     }

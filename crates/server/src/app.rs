@@ -41,6 +41,8 @@ pub(crate) struct App {
     pub(crate) jobs: Jobs,
     /// The simulations for drawings.
     pub(crate) predictions: Predictions,
+    /// Moments of runs that are simulated again.
+    pub(crate) rewinds: Predictions,
     /// Places for watchers.
     pub(crate) watchers: Arc<Semaphore>,
     /// True once the server is shutting down.
@@ -63,6 +65,7 @@ impl App {
             access,
             jobs: Jobs::new(),
             predictions: Predictions::new(),
+            rewinds: Predictions::new(),
             watchers: Arc::new(Semaphore::new(MOST_WATCHERS)),
             closing: watch::Sender::new(false),
         }

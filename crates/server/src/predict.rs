@@ -25,11 +25,11 @@ const MAX_WAITING: usize = 16;
 /// Members of flows, and hosts, up to which a file is simulated without being asked for.
 const MAX_UNASKED: u64 = 5_000;
 /// The same of one that is asked for, by a budget of its own.
-const MAX_ASKED: u64 = 100_000;
+pub(crate) const MAX_ASKED: u64 = 100_000;
 /// Points of which the names are given.
 const MAX_NAMED: usize = 1_000;
 
-/// The place of the one prediction that is at work.
+/// The place of the one simulation of a kind that is at work.
 #[derive(Debug)]
 pub(crate) struct Predictions {
     turn: Arc<Semaphore>,
@@ -60,8 +60,7 @@ pub(crate) async fn predict(
     Body(new): Body<NewPrediction>,
 ) -> Result<Json<Prediction>, ApiError> {
     // Dropped with this request: when its client is gone, nobody waits for the simulation.
-    let gone = Gone(Arc::new(AtomicBool::new(false)));
-    let stop = Arc::clone(&gone.0);
+    let (_gone, stop) = Gone::new();
     let turn = app.predictions.turn().await?;
     app.blocking(move |app| {
         // Kept until the simulation has ended, also if nobody waits for it any more.
@@ -120,7 +119,7 @@ fn predicted(app: &App, new: &NewPrediction, stop: &AtomicBool) -> Result<Predic
 }
 
 /// Hosts, and members of flows, of a scenario.
-fn size(scenario: &Scenario) -> u64 {
+pub(crate) fn size(scenario: &Scenario) -> u64 {
     let members = scenario.flows.iter().map(|flow| u64::from(flow.meta.ids()));
     scenario.hosts.len() as u64 + members.sum::<u64>()
 }
@@ -150,7 +149,15 @@ impl Supervisor for Watch<'_> {
 }
 
 /// Tells the simulation when its request is dropped.
-struct Gone(Arc<AtomicBool>);
+pub(crate) struct Gone(Arc<AtomicBool>);
+
+impl Gone {
+    /// The guard of a request, and what becomes true when it is dropped.
+    pub(crate) fn new() -> (Gone, Arc<AtomicBool>) {
+        let gone = Arc::new(AtomicBool::new(false));
+        (Gone(Arc::clone(&gone)), gone)
+    }
+}
 
 impl Drop for Gone {
     fn drop(&mut self) {

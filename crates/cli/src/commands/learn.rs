@@ -126,7 +126,7 @@ fn prober(arguments: &Learn) -> Result<(String, Box<dyn Prober>), Failure> {
         "{:032x}",
         u128::from(std::process::id()) << 64 | u128::from(trunkline_calls::now().as_nanos())
     );
-    Ok((host, Box::new(Agents { fleet, place, run, repetition: 0 })))
+    Ok((host, Box::new(Agents { fleet, place, run, repetition: 0, clock_error: None })))
 }
 
 /// Time for an agent to answer.
@@ -146,6 +146,7 @@ struct Agents {
     place: Place,
     run: String,
     repetition: u32,
+    clock_error: Option<Duration>,
 }
 
 impl Prober for Agents {
@@ -160,7 +161,14 @@ impl Prober for Agents {
         // The agents need not keep it: nothing resumes a learner.
         self.fleet.stored();
         self.fleet.forget(&at);
-        ran.map(|_| ()).map_err(|error| error.to_string())
+        let ran = ran.map_err(|error| error.to_string())?;
+        let errors = ran.flows.iter().filter_map(|flow| flow.clock_error);
+        self.clock_error = errors.max().max(self.clock_error);
+        Ok(())
+    }
+
+    fn clock_error(&self) -> Option<Duration> {
+        self.clock_error
     }
 }
 

@@ -10,6 +10,9 @@ const MIN_TRAIN: usize = 8;
 /// The first packets of a train fill aggregates and wake radios.
 const DISCARDED: usize = 2;
 
+/// Bytes of framing per packet that are believed at most.
+pub(crate) const MOST_OVERHEAD: f64 = 200.0;
+
 /// The dispersion of a train.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Train {
@@ -87,7 +90,7 @@ fn solve(trains: &[Train]) -> Option<(f64, f64)> {
     }
     let overhead = small / slope - small_size;
     // Framing is not negative, and less than a packet of ours: anything else is noise.
-    if overhead < 0.0 { plain } else { Some((8.0 / slope, overhead.min(200.0))) }
+    if overhead < 0.0 { plain } else { Some((8.0 / slope, overhead.min(MOST_OVERHEAD))) }
 }
 
 #[cfg(test)]

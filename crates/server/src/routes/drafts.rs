@@ -28,9 +28,11 @@ const MAX_VERSIONS: usize = 100;
 const TOGETHER_S: i64 = 60;
 /// Largest draft, in bytes.
 const MAX_TEXT: usize = 4 << 20;
+/// Most bytes of all versions of a draft: the oldest ones make room, but not the last.
+const MAX_OF_DRAFT: u64 = 8 << 20;
 
-/// One writer at a time.
-static WRITING: Mutex<()> = Mutex::new(());
+/// Access to the drafts, one request at a time.
+static DRAFTS: Mutex<()> = Mutex::new(());
 
 /// A draft as it is kept.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -67,6 +69,7 @@ pub(crate) async fn draft(
 ) -> Result<Json<Draft>, ApiError> {
     app.blocking(move |app| {
         let folder = folder_of(&app.drafts(), &id)?;
+        let _alone = DRAFTS.lock().unwrap_or_else(PoisonError::into_inner);
         let none = || ApiError::not_found(format_args!("there is no draft `{}`", id.escape_debug()));
         let Facts { name, versions } = facts(&folder)?.ok_or_else(none)?;
         let last = versions.last().map_or(0, |version| version.number);
@@ -103,9 +106,13 @@ pub(crate) async fn keep(
     responses((status = 200))
 )]
 pub(crate) async fn remove(State(app): Shared, Path(id): Path<String>) -> Result<(), ApiError> {
-    app.blocking(move |app| match fs::remove_dir_all(folder_of(&app.drafts(), &id)?) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ApiError::environment(error)),
-        _ => Ok(()),
+    app.blocking(move |app| {
+        let folder = folder_of(&app.drafts(), &id)?;
+        let _alone = DRAFTS.lock().unwrap_or_else(PoisonError::into_inner);
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ApiError::environment(error)),
+            _ => Ok(()),
+        }
     })
     .await
 }
@@ -162,7 +169,7 @@ fn kept(drafts: &FilePath, id: &str, new: NewDraft, now: Timestamp) -> Result<Dr
         return Err(ApiError::input("a draft has at most 4 MiB, and its name 200 bytes"));
     }
     let folder = folder_of(drafts, id)?;
-    let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = DRAFTS.lock().unwrap_or_else(PoisonError::into_inner);
     let before = facts(&folder)?;
     let last = before.as_ref().and_then(|facts| facts.versions.last().copied());
     if last.map(|last| last.number) != base {
@@ -172,7 +179,8 @@ fn kept(drafts: &FilePath, id: &str, new: NewDraft, now: Timestamp) -> Result<Dr
         }));
     }
     if before.is_none() && all(drafts)?.len() >= MAX_DRAFTS {
-        return Err(ApiError::conflict(format_args!("there are {MAX_DRAFTS} drafts: remove some first")));
+        // No conflict: nobody else has changed this draft.
+        return Err(ApiError::busy(format_args!("there are {MAX_DRAFTS} drafts: remove some first")));
     }
     let mut versions = before.map_or_else(Vec::new, |facts| facts.versions);
     let mut replaced = Vec::new();
@@ -185,7 +193,14 @@ fn kept(drafts: &FilePath, id: &str, new: NewDraft, now: Timestamp) -> Result<Dr
     }
     let number = last.map_or(1, |last| last.number + 1);
     versions.push(DraftVersion { number, at: now });
-    let surplus = versions.len().saturating_sub(MAX_VERSIONS);
+    let mut bytes = text.len() as u64;
+    let fitting = versions.iter().rev().skip(1).take_while(|version| {
+        let length =
+            fs::metadata(folder.join(format!("{}.toml", version.number))).map_or(0, |file| file.len());
+        bytes += length;
+        bytes <= MAX_OF_DRAFT
+    });
+    let surplus = versions.len() - (1 + fitting.count()).min(MAX_VERSIONS);
     replaced.extend(versions.drain(..surplus).map(|version| version.number));
     fs::create_dir_all(&folder).map_err(ApiError::environment)?;
     let facts = Facts { name, versions };
@@ -203,6 +218,7 @@ fn kept(drafts: &FilePath, id: &str, new: NewDraft, now: Timestamp) -> Result<Dr
 fn write(folder: &FilePath, name: &str, bytes: &[u8]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     io::Write::write_all(&mut file, bytes)?;
+    file.as_file().sync_all()?;
     file.persist(folder.join(name)).map_err(|error| error.error)?;
     Ok(())
 }
@@ -256,5 +272,16 @@ mod tests {
             base = Some(put(path, &format!("m{minute}"), base, 1_000 + 61 * minute).unwrap().version);
         }
         assert_eq!(fs::read_dir(path.join("a-1")).unwrap().count(), MAX_VERSIONS + 1, "with the facts");
+    }
+
+    #[test]
+    fn large_versions_make_room_for_the_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, text) = (folder.path(), "x".repeat(3 << 20));
+        let mut base = None;
+        for minute in 0..5 {
+            base = Some(put(path, &text, base, 61 * minute).unwrap().version);
+        }
+        assert_eq!(fs::read_dir(path.join("a-1")).unwrap().count(), 2 + 1, "with the facts");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_experiment::Scenario;
-use trunkline_metrics::Record;
+use trunkline_metrics::{Fate, Record};
 use trunkline_runner::{Hop, Loss, Rewound};
 
 /// A message with what is known of its way.
@@ -55,7 +55,13 @@ impl Scene<'_> {
             (None, Some(_)) if self.message.sent.is_none() => {
                 sentence("refused: its sender gave it up before its transport took it")
             }
-            (None, Some(rewound)) => match rewound.lost.first() {
+            // The packets of the message were sent first.
+            (None, Some(rewound)) => match rewound.lost.iter().min_by_key(|loss| loss.packet) {
+                Some(loss) if self.message.fate == Fate::Unfinished => self.dropped(
+                    "not received before the run ended; a packet of its connection was ",
+                    loss,
+                    rewound,
+                ),
                 Some(loss) => self.dropped("lost: ", loss, rewound),
                 None => sentence(
                     "not received: none of its packets was dropped, and the run ended before it arrived",
@@ -217,7 +223,8 @@ impl Scene<'_> {
         let all: u64 = self.under_way.values().sum();
         let most = self.under_way.iter().max_by_key(|(_, bytes)| **bytes).filter(|(_, bytes)| **bytes > 0);
         let whose = most.map_or_else(String::new, |(flow, bytes)| {
-            let (name, percent) = (&self.scenario.flows[*flow].meta.name, (100 * bytes).div_ceil(all.max(1)));
+            let (name, percent) =
+                (&self.scenario.flows[*flow].meta.name, (200 * bytes + all) / (2 * all.max(1)));
             format!("; {percent} % of the payload then under way was of `{name}`")
         });
         match self.waits.iter().max_by_key(|(_, wait)| *wait).filter(|(_, wait)| *wait * 3 > excess) {

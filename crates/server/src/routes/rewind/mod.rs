@@ -9,6 +9,7 @@ mod remedies;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as Wall, Instant};
 
 use axum::Json;
@@ -28,10 +29,13 @@ use crate::api::{
 };
 use crate::app::{App, Shared};
 use crate::extract::{Path, Query};
+use crate::predict::{Gone, MAX_ASKED, size};
 use cause::{Cause, Scene};
 
 /// Time around the message that is shown without other wishes.
 const AROUND: Duration = Duration::from_secs(1);
+/// The longest part of a run that is shown.
+const LONGEST: Duration = Duration::from_secs(60);
 /// Number of intervals.
 const INTERVALS: usize = 300;
 /// Wall time of the second simulation.
@@ -68,16 +72,18 @@ pub(crate) async fn rewind(
     if numbers.into_iter().flatten().any(|number| !number.is_finite()) {
         return Err(ApiError::input("`at`, `latency`, `from` and `to` must be numbers of seconds"));
     }
-    let turn = app.predictions.turn().await?;
+    // Dropped with this request, which ends its simulation.
+    let (_gone, stop) = Gone::new();
+    let turn = app.rewinds.turn().await?;
     app.blocking(move |app| {
         let _turn = turn;
-        app.rewind(&which, around).map(Json)
+        app.rewind(&which, around, &stop).map(Json)
     })
     .await
 }
 
 impl App {
-    fn rewind(&self, which: &Which, around: Around) -> Result<Rewind, ApiError> {
+    fn rewind(&self, which: &Which, around: Around, stop: &AtomicBool) -> Result<Rewind, ApiError> {
         let run = self.store.run(which.id)?;
         let message = self.nearest(which, At { at: around.at, latency: around.latency })?;
         let experiment = self.stored_experiment(&run)?;
@@ -95,16 +101,20 @@ impl App {
         let from = around.from.map_or(earlier, time).min(sent);
         let to = around.to.map_or(message.received.unwrap_or(sent) + AROUND, time);
         let to = to.min(Time::ZERO + scenario.duration + scenario.drain);
-        let to = to.max(message.received.unwrap_or(sent)).max(from + Duration::from_millis(1));
+        let to =
+            to.min(from + LONGEST).max(message.received.unwrap_or(sent)).max(from + Duration::from_millis(1));
         let moment = Moment { flow, message, window: (from, to), intervals: INTERVALS };
 
         let empty = RepetitionSummary::default();
         let summary = repetition.summary.as_ref().unwrap_or(&empty);
-        let (rewound, note) = self.again(&run, scenario, Seed::new(run.info.seed, repetition.index), moment);
+        let (rewound, note) =
+            self.again(&run, scenario, Seed::new(run.info.seed, repetition.index), moment, stop);
         let stalls = summary.stalls.as_ref().map_or(&[][..], |stalls| &stalls.over_time);
         let of_flow = summary.flows.iter().find(|one| one.flow == which.flow);
         let under_way = match &rewound {
             Some(_) => BTreeMap::new(),
+            // It is not used of a message that did not arrive, and reads all traces, which disturbs a measurement.
+            None if message.received.is_none() || self.jobs.measures() => BTreeMap::new(),
             None => under_way(scenario, repetition, sent)?,
         };
         let scene = Scene {
@@ -134,6 +144,7 @@ impl App {
         scenario: &Scenario,
         seed: Seed,
         moment: Moment,
+        stop: &AtomicBool,
     ) -> (Option<Rewound>, Option<String>) {
         let no = |why: &str| (None, Some(why.to_owned()));
         if run.info.backend != Backend::Sim {
@@ -145,8 +156,13 @@ impl App {
         if self.jobs.measures() {
             return no("A measurement in real time is running: packets are simulated again after its end.");
         }
+        if size(scenario) > MAX_ASKED {
+            return no(
+                "The packets are missing: the run has too many hosts and members of flows to follow each packet.",
+            );
+        }
         let until = Instant::now() + BUDGET;
-        let mut go_on = || Instant::now() < until && !self.jobs.measures();
+        let mut go_on = || Instant::now() < until && !self.jobs.measures() && !stop.load(Ordering::Relaxed);
         match trunkline_runner::rewind(scenario, seed, moment, &mut go_on) {
             Ok(rewound) if rewound.is_same => (Some(rewound), None),
             Ok(_) if Instant::now() >= until => {
