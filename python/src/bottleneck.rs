@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use trunkline_core::{Bytes, Duration, Ecn, Packet, PacketId, Port, Rate, Seed, Time};
 use trunkline_experiment::Scenario;
 use trunkline_network::{Fate, Medium, Outcome};
@@ -20,7 +21,8 @@ pub(crate) struct Bottleneck {
     scenario: std::sync::Arc<Scenario>,
     link: usize,
     size: Bytes,
-    state: Mutex<State>,
+    /// None while a step is under way.
+    state: Mutex<Option<State>>,
     /// Bits per second of the line; the most if the rate changes over time.
     #[pyo3(get)]
     rate: u64,
@@ -44,8 +46,8 @@ struct State {
 }
 
 impl Bottleneck {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self, py: Python<'_>) -> MutexGuard<'_, Option<State>> {
+        self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
     fn medium(scenario: &Scenario, link: usize, seed: u64) -> State {
@@ -66,8 +68,14 @@ impl Bottleneck {
 #[pymethods]
 impl Bottleneck {
     #[new]
-    fn new(experiment: &Experiment, link: Option<&str>, size: u64, seed: u64) -> PyResult<Bottleneck> {
-        let read = experiment.read()?;
+    fn new(
+        py: Python<'_>,
+        experiment: &Experiment,
+        link: Option<&str>,
+        size: u64,
+        seed: u64,
+    ) -> PyResult<Bottleneck> {
+        let read = experiment.read(py)?;
         let scenario = std::sync::Arc::clone(&read.points[0].scenario);
         let links = &scenario.links;
         let place = match link {
@@ -88,40 +96,78 @@ impl Bottleneck {
             return Err(errors::bad_input(format_args!("packets must have 1 to {} bytes", direction.mtu.0)));
         }
         let (rate, delay) = (direction.rate.bits_per_second(), direction.delay.as_secs_f64());
-        let state = Mutex::new(Bottleneck::medium(&scenario, place, seed));
+        let state = Mutex::new(Some(Bottleneck::medium(&scenario, place, seed)));
         Ok(Bottleneck { scenario, link: place, size: Bytes(size), state, rate, delay })
     }
 
     /// Begins again with an empty link, and random numbers of this seed.
-    fn reset(&self, seed: u64) {
-        *self.state() = Bottleneck::medium(&self.scenario, self.link, seed);
+    fn reset(&self, py: Python<'_>, seed: u64) {
+        let begun = Bottleneck::medium(&self.scenario, self.link, seed);
+        *self.state(py) = Some(begun);
     }
 
     /// Sends at this rate for this many seconds.
-    fn step(&self, rate: f64, seconds: f64) -> PyResult<Seen> {
+    fn step(&self, py: Python<'_>, rate: f64, seconds: f64) -> PyResult<Seen> {
         if !(rate.is_finite() && rate >= 0.0 && seconds.is_finite() && seconds > 0.0) {
             return Err(errors::bad_input("the rate must not be negative, and the time must be positive"));
         }
-        let mut state = self.state();
-        let end = state.now + Duration::from_secs_f64(seconds);
-        let pace = (rate >= 1.0).then(|| Rate::from_bits_per_second(rate as u64).time_for(self.size));
-        let (sent, mut lost) = (state.sent, 0);
-        // A pace that is faster than before begins now, and not after the old, longer gap.
-        if let Some(pace) = pace {
-            state.next = state.next.min(state.now + pace).max(state.now);
-            while state.next < end {
-                lost += state.send(self.size);
-                state.next += pace;
-            }
-        } else {
-            state.next = end;
+        if seconds > LONGEST {
+            return Err(errors::bad_input(format_args!("a step must not be longer than {LONGEST} s")));
         }
-        lost += state.advance(end);
-        Ok(state.seen(self.size, sent, lost))
+        let length = Duration::from_secs_f64(seconds);
+        let pace = (rate >= 1.0).then(|| Rate::from_bits_per_second(rate as u64).time_for(self.size));
+        if pace.is_some_and(|pace| length.as_nanos() / pace.as_nanos().max(1) > MOST) {
+            return Err(errors::bad_input(format_args!(
+                "a step must not send more than {MOST} packets: lower the rate or shorten the step"
+            )));
+        }
+        // Handlers of signals and other threads run meanwhile, and may ask for a step too.
+        let taken = self.state(py).take();
+        let Some(mut state) = taken else {
+            return Err(errors::environment("another step of this link is not over"));
+        };
+        let seen = state.step(py, self.size, pace, length);
+        self.state(py).get_or_insert(state);
+        seen
     }
 }
 
 impl State {
+    fn step(
+        &mut self,
+        py: Python<'_>,
+        size: Bytes,
+        pace: Option<Duration>,
+        length: Duration,
+    ) -> PyResult<Seen> {
+        let (sent, end, mut lost) = (self.sent, self.now + length, 0);
+        // A pace that is faster than before begins now, and not after the old, longer gap.
+        self.next = pace.map_or(end, |pace| self.next.min(self.now + pace).max(self.now));
+        while let Some(pace) = pace.filter(|_| self.next < end) {
+            lost += py.detach(|| self.send_some(size, pace, end));
+            if let Err(signal) = py.check_signals() {
+                // The next step goes on here.
+                self.advance(self.next.min(end));
+                return Err(signal);
+            }
+        }
+        lost += py.detach(|| self.advance(end));
+        Ok(self.seen(size, sent, lost))
+    }
+
+    /// Sends until `end`, or as many packets as are sent between two looks for signals. Returns the packets that were dropped.
+    fn send_some(&mut self, size: Bytes, pace: Duration, end: Time) -> u64 {
+        let mut lost = 0;
+        for _ in 0..UNHEARD {
+            if self.next >= end {
+                break;
+            }
+            lost += self.send(size);
+            self.next += pace;
+        }
+        lost
+    }
+
     fn send(&mut self, size: Bytes) -> u64 {
         let at = self.next;
         let packet = Packet { id: PacketId(self.sent), size, ecn: Ecn::Ect0, ..Packet::default() };
@@ -185,3 +231,10 @@ impl State {
 
 /// Packets behind the queue whose times of departure are kept: in transmission, reordered or repeated.
 const KEPT: usize = 4096;
+
+/// The longest step, in seconds.
+const LONGEST: f64 = 3600.0;
+/// Packets that a step sends at most.
+const MOST: u64 = 10_000_000;
+/// Packets between two looks for signals.
+const UNHEARD: u32 = 1 << 16;

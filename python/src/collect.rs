@@ -1,16 +1,17 @@
 //! A run whose repetitions are measured elsewhere: by processes of an executor, on this machine or on many.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use trunkline_runner::{Request, RunnerError};
-use trunkline_store::{RunWriter, Status};
+use trunkline_runner::Request;
+use trunkline_store::{RunWriter, Status, StoreError};
 
 use crate::errors;
 use crate::experiment::{Experiment, backend};
-use crate::measure::{Means, Watch};
+use crate::measure::{Means, Watch, cores};
 use crate::store::Store;
 
 /// A run that is being collected. Dropped without `finish`, it becomes partial.
@@ -27,12 +28,18 @@ impl Collector {
         Ok(Collector { writer: Mutex::new(Some(writer)), id })
     }
 
+    /// Locks the writer: only for threads that have detached from Python, since others wait for the writer there.
     fn writer(&self) -> MutexGuard<'_, Option<RunWriter>> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<R>(&self, act: impl FnOnce(&RunWriter) -> PyResult<R>) -> PyResult<R> {
-        self.writer().as_ref().map_or_else(|| Err(errors::environment("the run is finished")), act)
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&RunWriter) -> Result<R, StoreError> + Send,
+    ) -> PyResult<R> {
+        let acted = py.detach(|| self.writer().as_ref().map(act));
+        acted.ok_or_else(|| errors::environment("the run is finished"))?.map_err(errors::store)
     }
 }
 
@@ -41,14 +48,15 @@ impl Collector {
     /// Begins a run of all points, after the same checks as before a run on this machine.
     #[staticmethod]
     fn begin(py: Python<'_>, experiment: &Experiment, store: &Store, on: &str) -> PyResult<Collector> {
-        let (read, backend) = (experiment.read()?, backend(on)?);
+        let (read, backend) = (experiment.read(py)?, backend(on)?);
         let (means, path) = (Means::of_check()?, experiment.path());
         let request = means.request(&read, &path, backend, 1);
+        let as_named = Request { file: Path::new(experiment.named_file()), ..request };
         py.detach(|| {
-            trunkline_runner::precheck(&request)?;
+            trunkline_runner::precheck(&as_named)?;
             trunkline_runner::begin(&store.store, &request)
         })
-        .map_err(|error: RunnerError| errors::runner(&error))
+        .map_err(errors::runner)
         .and_then(Collector::of)
     }
 
@@ -59,20 +67,19 @@ impl Collector {
     }
 
     /// The repetitions that are missing: point and repetition, both from 0.
-    fn missing(&self) -> PyResult<Vec<(u32, u32)>> {
-        self.with(|writer| writer.missing().map_err(errors::store))
+    fn missing(&self, py: Python<'_>) -> PyResult<Vec<(u32, u32)>> {
+        self.with(py, RunWriter::missing)
     }
 
     /// Stores what `measure` returned. Returns the number of repetitions that were missing until now.
     fn take(&self, py: Python<'_>, measured: &[u8]) -> PyResult<u64> {
-        py.detach(|| self.with(|writer| writer.adopt_archive(measured).map_err(errors::store)))
-            .map(|adopted| adopted.taken)
+        self.with(py, |writer| writer.adopt_archive(measured)).map(|adopted| adopted.taken)
     }
 
     /// Ends the run. Returns true if it is complete.
     fn finish(&self, py: Python<'_>) -> PyResult<bool> {
-        let Some(writer) = self.writer().take() else { return Ok(false) };
         py.detach(|| {
+            let Some(writer) = self.writer().take() else { return Ok(false) };
             let complete = writer.missing()?.is_empty();
             writer.finish(if complete { Status::Complete } else { Status::Partial })?;
             Ok(complete)
@@ -89,11 +96,11 @@ pub(crate) fn measure_part<'p>(
     experiment: &Experiment,
     on: &str,
     tasks: Vec<(u32, u32)>,
-    jobs: usize,
+    jobs: i64,
 ) -> PyResult<(Bound<'p, PyBytes>, Vec<String>)> {
-    let (read, backend) = (experiment.read()?, backend(on)?);
+    let (read, backend) = (experiment.read(py)?, backend(on)?);
     let (means, path) = (Means::of_run(backend)?, experiment.path());
-    let request: Request<'_> = means.request(&read, &path, backend, jobs);
+    let request: Request<'_> = means.request(&read, &path, backend, cores(Some(jobs))?);
     let watch = Watch::default();
     let archive = py.detach(|| {
         let folder = tempfile::tempdir().map_err(errors::environment)?;
@@ -101,7 +108,7 @@ pub(crate) fn measure_part<'p>(
         let (wanted, stop) =
             (|point, repetition| tasks.contains(&(point, repetition)), AtomicBool::new(false));
         let ran = trunkline_runner::run_part(&store, request, wanted, &watch, &stop);
-        let id = ran.map_err(|error| errors::runner(&error))?.run.id;
+        let id = ran.map_err(errors::runner)?.run.id;
         let mut archive = Vec::new();
         store.export_measured(id, &mut archive).map_err(errors::store)?;
         Ok::<_, PyErr>(archive)

@@ -34,9 +34,10 @@ pub(crate) fn load(error: &LoadError) -> PyErr {
     }
 }
 
-pub(crate) fn runner(error: &RunnerError) -> PyErr {
+pub(crate) fn runner(error: RunnerError) -> PyErr {
     match error {
-        RunnerError::Key(problems) => invalid(problems),
+        RunnerError::Key(problems) => invalid(&problems),
+        RunnerError::Store(error) => store(error),
         error if error.is_bad_input() => bad_input(error),
         error => environment(error),
     }

@@ -1,10 +1,11 @@
 //! An experiment: a text with settings, as the command line has them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use trunkline_experiment::{self as model, Files, FilesError, NamedFiles, Setting};
+use pyo3::sync::MutexExt;
+use trunkline_experiment::{self as model, Files, FilesError, NamedFiles, Problems, Setting};
 use trunkline_runner::DirectoryFiles;
 use trunkline_store::Backend;
 
@@ -19,25 +20,31 @@ pub(crate) struct Experiment {
     file: String,
     /// Files that the text names, where they travel with it (to another process); otherwise they lie beside the file.
     named: Option<NamedFiles>,
-    settings: Mutex<Vec<Setting>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    settings: Vec<Setting>,
     /// The validated experiment, as long as no setting changes.
-    read: Mutex<Option<Arc<model::Experiment>>>,
+    read: Option<Arc<model::Experiment>>,
 }
 
 impl Experiment {
     /// The experiment with its settings, validated. Files that lie beside the text are read each time, since they can change.
-    pub(crate) fn read(&self) -> PyResult<Arc<model::Experiment>> {
-        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(read) =
-            known.as_ref().filter(|read| self.named.is_some() || read.files.by_path().is_empty())
-        {
+    pub(crate) fn read(&self, py: Python<'_>) -> PyResult<Arc<model::Experiment>> {
+        // Python makes its exception when the state is free again: other threads can run meanwhile, and want it.
+        let read = self.validate(&mut self.state(py));
+        read.map_err(|problems| errors::invalid(&problems))
+    }
+
+    fn validate(&self, state: &mut State) -> Result<Arc<model::Experiment>, Problems> {
+        let is_current =
+            |read: &Arc<model::Experiment>| self.named.is_some() || read.files.by_path().is_empty();
+        if let Some(read) = state.read.as_ref().filter(|read| is_current(read)) {
             return Ok(Arc::clone(read));
         }
-        let settings = self.settings().clone();
-        let read = model::Experiment::parse_with(&self.text, &self.file, self, &settings);
-        let read = Arc::new(read.map_err(|problems| errors::invalid(&problems))?);
-        *known = Some(Arc::clone(&read));
-        Ok(read)
+        let read = model::Experiment::parse_with(&self.text, &self.file, self, &state.settings)?;
+        Ok(Arc::clone(state.read.insert(Arc::new(read))))
     }
 
     /// The file's absolute path, which a run records.
@@ -49,7 +56,8 @@ impl Experiment {
     /// An experiment that was read elsewhere, with the files that it names.
     pub(crate) fn of(read: model::Experiment, file: String) -> Experiment {
         let (text, named) = (read.text.clone(), Some(read.files.clone()));
-        Experiment { text, file, named, settings: Mutex::default(), read: Mutex::new(Some(Arc::new(read))) }
+        let read = Some(Arc::new(read));
+        Experiment { text, file, named, state: Mutex::new(State { settings: Vec::new(), read }) }
     }
 
     /// The file as the user named it.
@@ -57,8 +65,8 @@ impl Experiment {
         &self.file
     }
 
-    fn settings(&self) -> std::sync::MutexGuard<'_, Vec<Setting>> {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self, py: Python<'_>) -> MutexGuard<'_, State> {
+        self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -82,8 +90,8 @@ impl Experiment {
         named: Option<std::collections::BTreeMap<String, Vec<u8>>>,
     ) -> PyResult<Experiment> {
         let settings = settings.iter().map(|text| text.parse()).collect::<Result<_, String>>();
-        let settings = Mutex::new(settings.map_err(errors::bad_input)?);
-        Ok(Experiment { text, file, named: named.map(NamedFiles::from), settings, read: Mutex::default() })
+        let state = State { settings: settings.map_err(errors::bad_input)?, read: None };
+        Ok(Experiment { text, file, named: named.map(NamedFiles::from), state: Mutex::new(state) })
     }
 
     /// Reads and validates a file.
@@ -92,20 +100,20 @@ impl Experiment {
         let read = trunkline_runner::load(&path, &[]).map_err(|error| errors::load(&error))?;
         let file = path.display().to_string();
         let text = read.text.clone();
-        let read = Mutex::new(Some(Arc::new(read)));
-        Ok(Experiment { text, file, named: None, settings: Mutex::default(), read })
+        let state = Mutex::new(State { settings: Vec::new(), read: Some(Arc::new(read)) });
+        Ok(Experiment { text, file, named: None, state })
     }
 
     /// Sets a key, as `--set KEY=VALUE` does.
-    fn set(&self, setting: &str) -> PyResult<()> {
+    fn set(&self, py: Python<'_>, setting: &str) -> PyResult<()> {
         let setting: Setting = setting.parse().map_err(errors::bad_input)?;
-        let mut settings = self.settings();
+        let mut state = self.state(py);
         // Setting a key again replaces it, where nothing in between can depend on the order.
-        if settings.last().is_some_and(|last| last.key() == setting.key()) {
-            settings.pop();
+        if state.settings.last().is_some_and(|last| last.key() == setting.key()) {
+            state.settings.pop();
         }
-        settings.push(setting);
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        state.settings.push(setting);
+        state.read = None;
         Ok(())
     }
 
@@ -121,28 +129,28 @@ impl Experiment {
     }
 
     #[getter(settings)]
-    fn written_settings(&self) -> Vec<String> {
-        self.settings().iter().map(ToString::to_string).collect()
+    fn written_settings(&self, py: Python<'_>) -> Vec<String> {
+        self.state(py).settings.iter().map(ToString::to_string).collect()
     }
 
     /// The text with the settings, which is what a run stores.
-    fn text(&self) -> PyResult<String> {
-        Ok(self.read()?.text.clone())
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.read(py)?.text.clone())
     }
 
     /// The files that the text names, by path.
-    fn named(&self) -> PyResult<std::collections::BTreeMap<String, Vec<u8>>> {
-        Ok(self.read()?.files.by_path().clone())
+    fn named(&self, py: Python<'_>) -> PyResult<std::collections::BTreeMap<String, Vec<u8>>> {
+        Ok(self.read(py)?.files.by_path().clone())
     }
 
     /// Validates the experiment for a backend. Returns the name, the swept keys with their values, the number of points
     /// and of repetitions, and why other backends refuse it.
-    fn check(&self, on: &str) -> PyResult<Checked> {
-        let experiment = self.read()?;
+    fn check(&self, py: Python<'_>, on: &str) -> PyResult<Checked> {
+        let experiment = self.read(py)?;
         let backend = backend(on)?;
         let means = Means::of_check()?;
         let request = means.request(&experiment, Path::new(&self.file), backend, 1);
-        trunkline_runner::precheck(&request).map_err(|error| errors::runner(&error))?;
+        trunkline_runner::precheck(&request).map_err(errors::runner)?;
         let refused = |backend| {
             let mut points = experiment.points.iter();
             points.find_map(|point| trunkline_runner::refused(backend, &point.scenario))

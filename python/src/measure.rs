@@ -84,15 +84,15 @@ pub(crate) fn run(
     experiment: &Experiment,
     store: &Store,
     on: &str,
-    jobs: Option<usize>,
+    jobs: Option<i64>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Ran> {
-    let (read, backend) = (experiment.read()?, backend(on)?);
+    let (read, backend) = (experiment.read(py)?, backend(on)?);
     let means = Means::of_run(backend)?;
     let path = experiment.path();
-    let request = means.request(&read, &path, backend, cores(jobs));
+    let request = means.request(&read, &path, backend, cores(jobs)?);
     let as_named = Request { file: Path::new(experiment.named_file()), ..request };
-    py.detach(|| trunkline_runner::precheck(&as_named)).map_err(|error| errors::runner(&error))?;
+    py.detach(|| trunkline_runner::precheck(&as_named)).map_err(errors::runner)?;
     watched(py, progress, |observer, stop| trunkline_runner::run(&store.store, request, observer, stop))
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn resume(
     py: Python<'_>,
     store: &Store,
     id: u64,
-    jobs: Option<usize>,
+    jobs: Option<i64>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Ran> {
     let stored = store.store.run(id).map_err(errors::store)?;
@@ -112,7 +112,7 @@ pub(crate) fn resume(
     let experiment = trunkline_runner::stored(&store.store, &stored, &file.display().to_string(), &beside);
     let experiment = experiment.map_err(|problems| errors::invalid(&problems))?;
     let means = Means::of_run(stored.info.backend)?;
-    let request = means.request(&experiment, file, stored.info.backend, cores(jobs));
+    let request = means.request(&experiment, file, stored.info.backend, cores(jobs)?);
     watched(py, progress, |observer, stop| {
         trunkline_runner::resume(&store.store, id, request, observer, stop)
     })
@@ -121,8 +121,13 @@ pub(crate) fn resume(
 /// The run's number, true if it is complete, and the warnings.
 type Ran = (u64, bool, Vec<String>);
 
-fn cores(jobs: Option<usize>) -> usize {
-    jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+/// Repetitions that are measured at once: `jobs`, with the bounds of `--jobs`; as many as there are cores without it.
+pub(crate) fn cores(jobs: Option<i64>) -> PyResult<usize> {
+    let Some(jobs) = jobs else {
+        return Ok(std::thread::available_parallelism().map_or(1, usize::from));
+    };
+    let bounded = usize::try_from(jobs).ok().filter(|jobs| (1..=1024).contains(jobs));
+    bounded.ok_or_else(|| errors::bad_input(format_args!("`jobs` must be 1 to 1024, not {jobs}")))
 }
 
 /// Runs on another thread, while this one shows progress and receives signals. A signal stops the run, which keeps what it
@@ -133,13 +138,14 @@ fn watched(
     run: impl FnOnce(&dyn Observer, &AtomicBool) -> Result<Outcome, RunnerError> + Send,
 ) -> PyResult<Ran> {
     let (watch, stop) = (Watch::default(), AtomicBool::new(false));
-    let (sender, over) = channel();
+    // Nothing is sent: it is closed when the thread ends, even by a panic.
+    let (sender, over) = channel::<()>();
     let mut raised = None;
     let ended = std::thread::scope(|scope| {
         let (watch, stop_it) = (&watch, &stop);
-        scope.spawn(move || {
-            // The receiver waits for it.
-            let _ = sender.send(run(watch, stop_it));
+        let thread = scope.spawn(move || {
+            let _open = sender;
+            run(watch, stop_it)
         });
         let over = Mutex::new(over);
         loop {
@@ -149,10 +155,9 @@ fn watched(
                 stop.store(true, Ordering::Relaxed);
                 raised.get_or_insert(error);
             }
-            match next {
-                Ok(ended) => return Some(ended),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return None,
+            if next != Err(RecvTimeoutError::Timeout) {
+                // Joined here, so that a panic becomes an exception of the package.
+                return py.detach(|| thread.join().ok());
             }
         }
     });
@@ -160,7 +165,7 @@ fn watched(
         return Err(error);
     }
     let outcome = ended.ok_or_else(|| errors::environment("the run's thread panicked"))?;
-    let outcome = outcome.map_err(|error| errors::runner(&error))?;
+    let outcome = outcome.map_err(errors::runner)?;
     let complete = outcome.run.status == trunkline_store::Status::Complete;
     Ok((outcome.run.id, complete, watch.warnings()))
 }

@@ -1,8 +1,9 @@
 //! Parts by themselves, in virtual time: queues, and the E-model.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 use trunkline_core::{Bytes, Duration, Ecn, FlowId, Packet, PacketId, Ratio, Seed, Time};
 use trunkline_experiment::Experiment;
@@ -31,17 +32,10 @@ struct State {
 
 impl State {
     /// Takes the time of a call.
-    fn at(&mut self, now: u64) -> PyResult<Time> {
-        let now = Time::from_nanos(now);
-        if now < self.now {
-            return Err(errors::bad_input(format_args!(
-                "time goes back from {} to {} ns",
-                self.now.as_nanos(),
-                now.as_nanos()
-            )));
-        }
-        self.now = now;
-        Ok(now)
+    fn at(&mut self, now: u64) -> Result<Time, String> {
+        goes_on(self.now.as_nanos(), now)?;
+        self.now = Time::from_nanos(now);
+        Ok(self.now)
     }
 
     /// Counts what a call has dropped and marked; returns the dropped packets' numbers.
@@ -58,9 +52,18 @@ impl State {
     }
 }
 
+/// The number of the first packet of arrays; those that were enqueued one by one have lower ones.
+const OF_ARRAYS: u64 = 1 << 63;
+
+/// Refuses times that decrease.
+fn goes_on(from: u64, to: u64) -> Result<(), String> {
+    if to < from { Err(format!("time goes back from {from} to {to} ns")) } else { Ok(()) }
+}
+
 impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Does something with the state. Python does not run meanwhile: other threads of it may wait for the state.
+    fn with<R>(&self, py: Python<'_>, act: impl FnOnce(&mut State) -> R) -> R {
+        act(&mut self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -90,22 +93,35 @@ impl Queue {
     }
 
     /// Takes a packet. Returns the numbers of packets that were dropped for it, perhaps its own.
-    fn enqueue(&self, now: u64, id: u64, size: u64, flow: u32, ecn: bool) -> PyResult<Vec<u64>> {
-        let mut state = self.state();
-        let at = state.at(now)?;
-        let State { queue, fates, .. } = &mut *state;
-        queue.enqueue(at, packet(id, size, flow, ecn), fates);
-        Ok(state.count())
+    fn enqueue(
+        &self,
+        py: Python<'_>,
+        now: u64,
+        id: u64,
+        size: u64,
+        flow: u32,
+        ecn: bool,
+    ) -> PyResult<Vec<u64>> {
+        if id >= OF_ARRAYS {
+            return Err(errors::bad_input("the packet's number must be less than 2^63"));
+        }
+        let dropped = self.with(py, |state| {
+            let at = state.at(now)?;
+            state.queue.enqueue(at, packet(id, size, flow, ecn), &mut state.fates);
+            Ok(state.count())
+        });
+        dropped.map_err(|why: String| errors::bad_input(why))
     }
 
     /// The packet that leaves now, if one does; and the time before which none may leave, if one waits for it.
-    fn dequeue(&self, now: u64) -> PyResult<(Option<Left>, Option<u64>)> {
-        let mut state = self.state();
-        let at = state.at(now)?;
-        let State { queue, fates, .. } = &mut *state;
-        let left = queue.dequeue(at, fates);
-        state.count();
-        Ok(match left {
+    fn dequeue(&self, py: Python<'_>, now: u64) -> PyResult<(Option<Left>, Option<u64>)> {
+        let left = self.with(py, |state| {
+            let at = state.at(now)?;
+            let left = state.queue.dequeue(at, &mut state.fates);
+            state.count();
+            Ok(left)
+        });
+        Ok(match left.map_err(|why: String| errors::bad_input(why))? {
             Dequeued::Packet(packet) => {
                 (Some((packet.id.0, packet.size.0, packet.flow.0, is_marked(&packet))), None)
             }
@@ -138,42 +154,52 @@ impl Queue {
         if !(rate.is_finite() && rate > 0.0) {
             return Err(errors::bad_input("the rate must be positive"));
         }
-        let (departures, marks) = py.detach(|| {
-            let mut state = self.state();
+        arrivals
+            .array_windows()
+            .try_for_each(|&[one, next]| goes_on(one, next))
+            .map_err(errors::bad_input)?;
+        let line = py.detach(|| {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let mut line = Line::new(arrivals.len(), rate);
-            for (id, (&arrival, (&size, &flow))) in arrivals.iter().zip(sizes.iter().zip(&flows)).enumerate()
+            // Before anything is enqueued: what is refused changes nothing.
+            goes_on(state.now.as_nanos(), arrivals.first().copied().unwrap_or(u64::MAX))?;
+            let bytes: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+            line.is_fast_enough(&state, arrivals.last().copied().unwrap_or(0), bytes)?;
+            for (id, (&arrival, (&size, &flow))) in
+                (OF_ARRAYS..).zip(arrivals.iter().zip(sizes.iter().zip(&flows)))
             {
                 // What can leave before it leaves before it.
                 line.send_until(&mut state, arrival);
                 let at = state.at(arrival)?;
                 let State { queue, fates, .. } = &mut *state;
-                queue.enqueue(at, packet(id as u64, size.into(), flow, ecn), fates);
+                queue.enqueue(at, packet(id, size.into(), flow, ecn), fates);
                 state.count();
             }
             line.send_until(&mut state, u64::MAX);
-            Ok::<_, PyErr>((line.departures, line.marks))
-        })?;
+            Ok(line)
+        });
+        let Line { departures, marks, .. } = line.map_err(|why: String| errors::bad_input(why))?;
         let departures: Vec<u8> = departures.iter().flat_map(|time| time.to_ne_bytes()).collect();
         Ok((PyBytes::new(py, &departures), PyBytes::new(py, &marks)))
     }
 
     /// Packets and bytes that wait.
     #[getter]
-    fn backlog(&self) -> (u64, u64) {
-        let backlog = self.state().queue.backlog();
+    fn backlog(&self, py: Python<'_>) -> (u64, u64) {
+        let backlog = self.with(py, |state| state.queue.backlog());
         (backlog.packets, backlog.bytes.0)
     }
 
     /// Packets that were dropped until now.
     #[getter]
-    fn dropped(&self) -> u64 {
-        self.state().dropped
+    fn dropped(&self, py: Python<'_>) -> u64 {
+        self.with(py, |state| state.dropped)
     }
 
     /// Packets that were marked until now.
     #[getter]
-    fn marked(&self) -> u64 {
-        self.state().marked
+    fn marked(&self, py: Python<'_>) -> u64 {
+        self.with(py, |state| state.marked)
     }
 }
 
@@ -190,6 +216,16 @@ impl Line {
         Line { free: 0, nanos_per_byte: 8e9 / rate, departures: vec![-1; packets], marks: vec![0; packets] }
     }
 
+    /// Refuses a rate at which times would not fit into 64 bits with a sign.
+    fn is_fast_enough(&self, state: &State, last: u64, bytes: u64) -> Result<(), String> {
+        let bytes = bytes as f64 + state.queue.backlog().bytes.0 as f64;
+        let begin = last.max(state.now.as_nanos()) as f64;
+        if begin + bytes * self.nanos_per_byte < i64::MAX as f64 {
+            return Ok(());
+        }
+        Err("the rate is too low: the last packet would leave after more than 292 years".to_owned())
+    }
+
     /// Transmits what may leave before `end`.
     fn send_until(&mut self, state: &mut State, end: u64) {
         let mut at = self.free.max(state.now.as_nanos());
@@ -201,11 +237,13 @@ impl Line {
                 Dequeued::Empty => return,
                 Dequeued::NotBefore(time) => at = time.as_nanos(),
                 Dequeued::Packet(packet) => {
-                    self.free = at + (packet.size.0 as f64 * self.nanos_per_byte).ceil() as u64;
+                    self.free = at.saturating_add((packet.size.0 as f64 * self.nanos_per_byte).ceil() as u64);
                     at = self.free;
-                    if let Some(departure) = self.departures.get_mut(packet.id.0 as usize) {
-                        *departure = self.free as i64;
-                        self.marks[packet.id.0 as usize] = u8::from(is_marked(&packet));
+                    // Packets that waited before have no place in the arrays.
+                    let Some(place) = packet.id.0.checked_sub(OF_ARRAYS) else { continue };
+                    if let Some(departure) = self.departures.get_mut(place as usize) {
+                        *departure = i64::try_from(self.free).unwrap_or(i64::MAX);
+                        self.marks[place as usize] = u8::from(is_marked(&packet));
                     }
                 }
             }
@@ -227,6 +265,9 @@ pub(crate) fn e_model(delay: f64, loss: f64, codec: &str, burst_ratio: f64) -> P
     let (true, Some(loss)) = (delay >= 0.0 && delay.is_finite(), Ratio::new(loss)) else {
         return Err(errors::bad_input("the delay must not be negative, and the loss between 0 and 1"));
     };
+    if !(burst_ratio.is_finite() && burst_ratio >= 1.0) {
+        return Err(errors::bad_input("the burst ratio must be 1 (random loss) or more"));
+    }
     let r = EModel::call(known, Duration::from_secs_f64(delay), loss, burst_ratio).r();
     Ok((r, mos(r)))
 }

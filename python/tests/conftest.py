@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,15 @@ source = { kind = "bulk", message = "8 KiB" }
 [limits]
 "flow.voice.loss" = "< 1 %"
 """
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Threads of Python take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
 
 
 @pytest.fixture

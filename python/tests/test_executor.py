@@ -142,6 +142,106 @@ def test_what_always_fails_ends_the_run(longer: trunkline.Experiment, store: tru
     assert store.run().info.status == "partial"
 
 
+class Losing(Executor):
+    """Works at once in this thread. Batches are given to several workers, which fail now and then."""
+
+    def __init__(self, lost: set[int], failed: set[int]) -> None:
+        self._max_workers = 3
+        self.lost, self.failed = lost, failed
+        self.batches: list[list[tuple[int, int]]] = []
+
+    def submit(self, function: Any, /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.batches.append(arguments[1])
+        assert arguments[1], "no batch is empty"
+        if len(self.batches) in self.failed:
+            future.set_exception(OSError("no route to the worker"))
+        elif len(self.batches) not in self.lost:
+            future.set_result(function(*arguments))
+        return future
+
+
+def test_the_second_worker_of_a_straggler_fails_too(
+    longer: trunkline.Experiment, store: trunkline.Store, whole: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_executor, "STRAGGLER", 0.1)
+    executor = Losing(lost={24}, failed={25})
+    # One repetition in each batch: the last is lost, and its second worker fails.
+    monkeypatch.setattr(_executor, "BATCH", 0.0)
+    run = longer.run(executor=executor, store=store)
+    assert run.is_complete
+    assert results(run) == whole
+    assert executor.batches[23] == executor.batches[24] == executor.batches[25]
+    assert len(executor.batches) == 26
+
+
+def test_a_repetition_waits_once() -> None:
+    class Collector:
+        id = 1
+
+        def missing(self) -> list[tuple[int, int]]:
+            return [(0, 0), (0, 1)]
+
+    sweep = _executor.Sweep(Collector(), None, Losing({1, 2}, set()))  # type: ignore[arg-type]
+    sweep._again([(0, 0)], OSError())
+    assert sorted(sweep._waiting) == [(0, 0), (0, 1)], "it waits already"
+    sweep._submit()
+    assert sweep._waiting == [] and len(sweep._open) == 2
+    sweep._again([(0, 0)], OSError())
+    assert sweep._waiting == [], "another worker measures it"
+    sweep._missing.clear()
+    sweep._waiting.append((0, 0))
+    sweep._submit()
+    assert (sweep._waiting, len(sweep._open)) == ([], 2), "nothing is sent that is not missing"
+
+
+def test_what_a_worker_leaves_out_is_measured_again(
+    longer: trunkline.Experiment, store: trunkline.Store, whole: Any
+) -> None:
+    class Short(Executor):
+        _max_workers = 1
+        sizes: list[int] = []
+
+        def submit(self, function: Any, /, *arguments: Any, **keywords: Any) -> Future[Any]:
+            spec, tasks = arguments
+            self.sizes.append(len(tasks))
+            future: Future[Any] = Future()
+            archive, warnings, _ = function(spec, tasks[:1] if len(self.sizes) == 3 else tasks)
+            future.set_result((archive, warnings, 0.01 * len(tasks)))
+            return future
+
+    run = longer.run(executor=Short(), store=store)
+    assert Short.sizes[2] > 1 and sum(Short.sizes) == 24 + Short.sizes[2] - 1
+    assert run.is_complete
+    assert results(run) == whole
+
+
+def test_executors_that_were_made_are_shut_down(longer: trunkline.Experiment, store: trunkline.Store) -> None:
+    class Counting(Losing):
+        shut = 0
+
+        def __init__(self) -> None:
+            super().__init__(set(), set())
+
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            type(self).shut += 1
+
+    own = Counting()
+    longer.run(executor=own, store=store)
+    assert Counting.shut == 0, "an executor of the caller stays"
+    # A class is a function that makes one, although it has `submit` too.
+    longer.run(executor=Counting, store=store)
+    assert Counting.shut == 1
+
+    class Refusing(Counting):
+        def submit(self, function: Any, /, *arguments: Any, **keywords: Any) -> Future[Any]:
+            raise RuntimeError("cannot schedule new futures")
+
+    with pytest.raises(trunkline.TrunklineError, match="failed 4 times"):
+        longer.run(executor=Refusing, store=store)
+    assert Refusing.shut == 1 + 4
+
+
 def test_only_the_simulator_runs_on_executors(longer: trunkline.Experiment, store: trunkline.Store) -> None:
     with pytest.raises(trunkline.ExperimentError, match="`sim` only"):
         longer.run(on="live", executor=Failing(), store=store)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,9 @@ def test_a_copy_has_its_own_settings(experiment: trunkline.Experiment) -> None:
     other = experiment.copy()
     other["repetitions"] = 5
     assert (experiment.check().repetitions, other.check().repetitions) == (1, 5)
-    assert copy.copy(experiment) is not experiment
+    third = copy.copy(experiment)
+    third["repetitions"] = 6
+    assert (experiment.check().repetitions, third.check().repetitions) == (1, 6)
 
 
 def test_a_problem_of_a_setting_names_the_setting(experiment: trunkline.Experiment) -> None:
@@ -101,6 +104,35 @@ def test_an_experiment_is_built_in_code() -> None:
 def test_bytes_are_no_value(experiment: trunkline.Experiment) -> None:
     with pytest.raises(TypeError, match="bytes"):
         experiment["link.trunk.rate"] = b"5 Mbit/s"  # type: ignore[assignment]
+
+
+def test_a_table_that_is_none_is_bad_input() -> None:
+    with pytest.raises(trunkline.ExperimentError, match="`flow.voice` must be a table"):
+        trunkline.Experiment(name="x", flow={"voice": 3})
+
+
+@pytest.mark.usefixtures("switching")
+def test_threads_read_and_set_one_experiment(experiment: trunkline.Experiment) -> None:
+    """Neither waits for the other with what the other needs: a deadlock would leave the threads alive."""
+
+    def change() -> None:
+        for repetitions in range(200):
+            experiment["repetitions"] = repetitions % 3
+
+    def read() -> None:
+        for _ in range(200):
+            try:
+                assert experiment.check().repetitions in (1, 2)
+            except trunkline.ExperimentError:
+                # 0 repetitions, or none yet: the error is built in Python.
+                assert experiment.settings
+
+    threads = [threading.Thread(target=target, daemon=True) for target in (change, read, read)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_an_unknown_backend_is_bad_input(experiment: trunkline.Experiment) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+
 import numpy
 import pytest
 
@@ -40,6 +43,57 @@ def test_a_line_transmits_what_its_queue_gives() -> None:
     assert not marks.any()
 
 
+def test_packets_that_wait_are_not_those_of_the_arrays() -> None:
+    queue = trunkline.Queue("fifo")
+    queue.enqueue(0, 1250)
+    queue.enqueue(0, 1250)
+    departures, _ = queue.transmit([0, 10 * MS], 1250, rate=10e6)
+    assert departures.tolist() == [3 * MS, 11 * MS]
+    with pytest.raises(trunkline.ExperimentError, match="2\\^63"):
+        queue.enqueue(20 * MS, 1250, id=1 << 63)
+
+
+def test_arrays_are_refused_where_they_would_wrap() -> None:
+    queue = trunkline.Queue("fifo")
+    for arrivals, sizes in (([-1], 100), ([0.5], 100), ([numpy.nan], 100), ([0], -1), ([0], 1.5), ([0], 1 << 32)):
+        with pytest.raises(trunkline.ExperimentError, match="whole numbers"):
+            queue.transmit(arrivals, sizes, rate=10e6)
+    with pytest.raises(trunkline.ExperimentError, match="time goes back from 5 to 4 ns"):
+        queue.transmit([5, 4], 100, rate=10e6)
+    with pytest.raises(trunkline.ExperimentError, match="too low"):
+        queue.transmit([0], 1250, rate=1e-9)
+    assert queue.backlog == (0, 0), "nothing of what is refused is enqueued"
+    queue.enqueue(10, 100)
+    with pytest.raises(trunkline.ExperimentError, match="time goes back from 10 to 9 ns"):
+        queue.transmit([9], 100, rate=10e6)
+
+
+@pytest.mark.usefixtures("switching")
+def test_threads_share_a_queue() -> None:
+    """A deadlock would leave the threads alive."""
+    queue = trunkline.Queue("fifo", limit="100 packets")
+    arrivals = numpy.arange(20_000)
+
+    def transmit() -> None:
+        for _ in range(10):
+            try:
+                queue.transmit(arrivals, 100, rate=10e9)
+            except trunkline.ExperimentError:
+                # The other thread was faster: the error is built in Python.
+                pass
+
+    def look() -> None:
+        for _ in range(20_000):
+            assert queue.backlog[0] <= 100
+
+    threads = [threading.Thread(target=target, daemon=True) for target in (transmit, transmit, look)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
 def test_codel_marks_and_fair_queues_protect() -> None:
     """A flow that sends twice the line's rate, beside one that sends a twentieth."""
     rate, count = 10e6, 4000
@@ -66,6 +120,9 @@ def test_the_e_model_is_that_of_g_107() -> None:
     assert trunkline.e_model(0.05, 0.02, codec="g711-plc").mos > trunkline.e_model(0.05, 0.02).mos
     with pytest.raises(trunkline.ExperimentError, match="unknown codec"):
         trunkline.e_model(0.1, codec="g712")
+    for ratio in (0.5, float("nan"), float("inf")):
+        with pytest.raises(trunkline.ExperimentError, match="burst ratio"):
+            trunkline.e_model(0.1, 0.02, burst_ratio=ratio)
 
 
 def test_the_environment_is_one_of_gymnasium(experiment: trunkline.Experiment) -> None:
@@ -102,3 +159,33 @@ def test_an_episode_is_repeated_by_its_seed(experiment: trunkline.Experiment) ->
 def test_an_unknown_link_is_refused(experiment: trunkline.Experiment) -> None:
     with pytest.raises(trunkline.ExperimentError, match="there is no link `trank`; did you mean `trunk`?"):
         gym.RateControl(experiment, link="trank")
+
+
+def test_a_step_has_a_bound(experiment: trunkline.Experiment) -> None:
+    link = trunkline._trunkline.Bottleneck(experiment._core, None, 1500, 0)
+    with pytest.raises(ValueError, match="3600 s"):
+        link.step(1e6, 3601.0)
+    with pytest.raises(ValueError, match="10000000 packets"):
+        link.step(1e12, 1.0)
+    *_, now = link.step(1e6, 0.1)
+    assert now == pytest.approx(0.1), "what is refused sends nothing"
+
+
+def test_a_long_step_is_interrupted(experiment: trunkline.Experiment) -> None:
+    link = trunkline._trunkline.Bottleneck(experiment._core, None, 100, 0)
+
+    def interrupt(*_: object) -> None:
+        with pytest.raises(trunkline.TrunklineError, match="not over"):
+            link.step(1e6, 0.1)
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(InterruptedError):
+            link.step(8e8 * 2, 4.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    *_, now = link.step(1e6, 0.1)
+    assert 0.1 < now < 4.0, "the link goes on where it was interrupted"

@@ -90,6 +90,32 @@ def test_records_are_read_when_they_are_asked_for(run: trunkline.Run) -> None:
         run.records("video")
 
 
+def test_a_flow_without_messages_has_records_with_types(experiment: trunkline.Experiment, tmp_path: Path) -> None:
+    experiment.sweep("flow.bulk.count", [0])
+    records = experiment.run(store=tmp_path / "none").records("bulk")
+    assert len(records) == 2
+    table = records.to_arrow()
+    assert table.num_rows == 0
+    assert table.column_names[:2] == ["point", "repetition"] and "sent_ns" in table.column_names
+    few = records.to_arrow(columns=["sent_ns"])
+    assert few.schema == pyarrow.schema([("point", pyarrow.uint32()), ("repetition", pyarrow.uint32()), table.schema.field("sent_ns")])
+    assert len(records.to_pandas()) == 0
+    with pytest.raises(KeyError, match="no column `sent`"):
+        records.to_arrow(columns=["sent"])
+
+
+def test_jobs_have_bounds(experiment: trunkline.Experiment, store: trunkline.Store) -> None:
+    for jobs in (-1, 0, 1025):
+        with pytest.raises(trunkline.ExperimentError, match=f"1 to 1024, not {jobs}"):
+            experiment.run(store=store, jobs=jobs)
+    assert store.runs() == []
+
+
+def test_what_the_store_refuses_is_an_error_of_the_store(run: trunkline.Run) -> None:
+    with pytest.raises(trunkline.StoreError, match="complete"):
+        trunkline._trunkline.resume(run.store._core, 1)
+
+
 def test_the_report_s_own_figure_is_shown_in_a_notebook(run: trunkline.Run) -> None:
     html = run._repr_html_()
     assert "<svg" in html and "calls beside bulk" in html

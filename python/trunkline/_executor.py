@@ -6,6 +6,7 @@ import os
 import queue
 import time
 from collections.abc import Callable
+from concurrent import futures
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Union, runtime_checkable
@@ -33,7 +34,9 @@ class Executor(Protocol):
 
 
 Executors = Union[Executor, Callable[[], Executor]]
-"""An executor, or a function that makes one, which is called again if the executor breaks."""
+"""An executor, or a function that makes one, which is called again if the executor breaks. Those of :mod:`concurrent.futures` that
+it has made are shut down.
+"""
 
 
 class RayExecutor:
@@ -94,8 +97,12 @@ class Sweep:
     def __init__(self, collector: _trunkline.Collector, spec: Spec, executors: Executors) -> None:
         self._collector = collector
         self._spec = spec
-        self._make = None if isinstance(executors, Executor) else executors
-        self._executor: Executor = executors if isinstance(executors, Executor) else executors()
+        self._make: Callable[[], Executor] | None = None
+        if isinstance(executors, Executor) and not isinstance(executors, type):
+            self._executor: Executor = executors
+        else:
+            self._make = executors
+            self._executor = self._make()
         self._returned: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._open: dict[int, tuple[Any, _Batch]] = {}
         self._waiting = list(reversed(collector.missing()))
@@ -116,8 +123,14 @@ class Sweep:
         finally:
             for future, _ in self._open.values():
                 future.cancel()
+            self._shut_down()
             complete = self._collector.finish()
         return complete
+
+    def _shut_down(self) -> None:
+        """Ends an executor that was made here. Dask's clients would end their cluster."""
+        if self._make is not None and isinstance(self._executor, futures.Executor):
+            self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _workers(self) -> int:
         if hasattr(self._executor, "ncores"):
@@ -132,39 +145,48 @@ class Sweep:
             share = max(len(self._waiting) // (2 * workers), 1)
             # The first batches measure how long a repetition takes.
             size = 1 if self._each is None else max(min(int(BATCH / max(self._each, 1e-6)), share), 1)
-            self._send([self._waiting.pop() for _ in range(min(size, len(self._waiting)))])
+            tasks = [self._waiting.pop() for _ in range(min(size, len(self._waiting)))]
+            self._send([task for task in tasks if task in self._missing])
         if not self._waiting and len(self._open) < workers and self._each is not None:
             now = time.monotonic()
-            for _, batch in list(self._open.values()):
+            for key, (_, batch) in list(self._open.items()):
+                if key not in self._open:
+                    # The executor has been replaced.
+                    break
                 expected = STRAGGLER * max(self._each * len(batch.tasks), 1.0)
                 if not batch.doubled and now - batch.began > expected:
                     batch.doubled = True
                     self._send([task for task in batch.tasks if task in self._missing], doubled=True)
 
     def _send(self, tasks: list[Task], *, doubled: bool = False) -> None:
+        if not tasks:
+            return
         # Dask gives the result of an earlier call with the same arguments otherwise.
         keywords = {"pure": False} if hasattr(self._executor, "ncores") else {}
         try:
             future = self._executor.submit(measure, self._spec, tasks, **keywords)
         except (BrokenExecutor, RuntimeError) as error:
             # Counted: an executor that takes nothing is not made again without end.
-            self._again(tasks, error)
-            self._replace(error)
+            self._replace(error, tasks)
             return
         self._open[id(future)] = future, _Batch(tasks, time.monotonic(), doubled)
         future.add_done_callback(self._returned.put)
 
-    def _replace(self, error: BaseException) -> None:
-        """Makes another executor in place of one that is broken."""
+    def _replace(self, error: BaseException, tasks: list[Task]) -> None:
+        """Makes another executor in place of one that broke with these tasks."""
         if self._make is None:
             raise TrunklineError(
                 f"the executor has failed: {error or type(error).__name__}; run {self._collector.id} is partial, and "
                 "`resume(executor=...)` measures the rest"
             ) from error
+        # Once each, however many workers had it.
+        lost = dict.fromkeys(tasks)
         for future, batch in self._open.values():
             future.cancel()
-            self._again(batch.tasks, error)
+            lost.update(dict.fromkeys(batch.tasks))
         self._open.clear()
+        self._again(list(lost), error)
+        self._shut_down()
         self._executor = self._make()
 
     def _collect(self) -> None:
@@ -181,8 +203,7 @@ class Sweep:
         except ExperimentError:
             raise
         except BrokenExecutor as error:
-            self._again(batch.tasks, error)
-            self._replace(error)
+            self._replace(error, batch.tasks)
         except Exception as error:  # noqa: BLE001
             # A worker that was killed, a lost connection: whatever an executor raises for it.
             self._again(batch.tasks, error)
@@ -191,13 +212,17 @@ class Sweep:
                 raise
             self._again(batch.tasks, error)
         else:
-            self._collector.take(archive)
-            self._missing.difference_update(batch.tasks)
+            wanted = self._missing.intersection(batch.tasks)
+            is_whole = self._collector.take(archive) >= len(wanted)
+            self._missing -= wanted if is_whole else wanted.difference(self._collector.missing())
             self.warnings.update(dict.fromkeys(warnings))
             each = took / len(batch.tasks)
             self._each = each if self._each is None else 0.8 * self._each + 0.2 * each
+            if not is_whole:
+                self._again(batch.tasks, TrunklineError("a worker has returned less than it was asked for"))
 
     def _again(self, tasks: list[Task], error: BaseException) -> None:
+        waiting = set(self._waiting)
         for task in tasks:
             if task not in self._missing:
                 continue
@@ -207,4 +232,9 @@ class Sweep:
                     f"repetition {task[1]} of point {task[0]} has failed {ATTEMPTS} times, last with: {error!r}; run "
                     f"{self._collector.id} is partial"
                 ) from error
-            self._waiting.append(task)
+            elsewhere = [batch for _, batch in self._open.values() if task in batch.tasks]
+            for batch in elsewhere:
+                # Its worker may be lost too: another may have it then.
+                batch.doubled = False
+            if not elsewhere and task not in waiting:
+                self._waiting.append(task)

@@ -83,6 +83,8 @@ class Experiment:
         """A copy whose settings can be changed without changing these."""
         return self._of(_trunkline.Experiment(self._core.source, self._core.file, self._core.settings))
 
+    __copy__ = copy
+
     def __setitem__(self, key: str, value: Value) -> None:
         """Sets a key: ``exp["link.trunk.rate"] = "5 Mbit/s"``. Setting a swept key replaces its sweep. The value is
         validated by :meth:`check` and :meth:`run`, so that several keys can be set that only fit together.
@@ -134,7 +136,7 @@ class Experiment:
         :param on: the backend.
         :param progress: ``True`` shows a bar in a notebook or terminal; a function is called with what is done
             (:class:`trunkline.Done`).
-        :param jobs: repetitions that are simulated at once; all cores unless told otherwise.
+        :param jobs: repetitions that are simulated at once, 1 to 1024; all cores unless told otherwise.
         :param store: where the run is stored.
         :param executor: measures on the workers of an executor instead, with the same results byte for byte: one of
             :mod:`concurrent.futures`, Dask's ``Client``, :class:`trunkline.RayExecutor`; or a function that makes one,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trunkline import _toml, _trunkline
+from trunkline._errors import ExperimentError
 from trunkline._toml import Value
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ class Queue:
         """
         import numpy
 
-        times = numpy.ascontiguousarray(arrivals, numpy.uint64)
+        times = _whole("arrivals", arrivals, numpy.uint64)
         size, flow = (
-            numpy.ascontiguousarray(numpy.broadcast_to(part, times.shape), numpy.uint32).tobytes()
-            for part in (sizes, flows)
+            numpy.ascontiguousarray(numpy.broadcast_to(_whole(name, part, numpy.uint32), times.shape)).tobytes()
+            for name, part in (("sizes", sizes), ("flows", flows))
         )
         departures, marks = self._core.transmit(times.tobytes(), size, flow, rate, ecn)
         return numpy.frombuffer(departures, numpy.int64), numpy.frombuffer(marks, numpy.bool_)
@@ -90,6 +91,18 @@ class Queue:
     def marked(self) -> int:
         """Packets that were marked until now."""
         return self._core.marked
+
+
+def _whole(name: str, values: Any, kind: type[numpy.unsignedinteger[Any]]) -> numpy.ndarray:
+    """Values as whole numbers of a type; refuses those that it does not have, which numpy would change."""
+    import numpy
+
+    given = numpy.asarray(values)
+    with numpy.errstate(invalid="ignore"):
+        whole: numpy.ndarray = given.astype(kind)
+    if not numpy.array_equal(given, whole):
+        raise ExperimentError(f"`{name}` must be whole numbers from 0 to {numpy.iinfo(kind).max}")
+    return whole
 
 
 class Rating(NamedTuple):

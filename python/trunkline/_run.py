@@ -108,8 +108,17 @@ class Records:
     def to_arrow(self, *, columns: list[str] | None = None) -> pyarrow.Table:
         """All of them as a table of pyarrow, in memory."""
         import pyarrow
+        from pyarrow import parquet
 
-        return pyarrow.Table.from_batches(list(self.batches(columns=columns)))
+        batches = list(self.batches(columns=columns))
+        if batches:
+            return pyarrow.Table.from_batches(batches)
+        # No message at all: the types are those of the files.
+        keys = pyarrow.schema([("point", pyarrow.uint32()), ("repetition", pyarrow.uint32())])
+        for _, _, file in self.files[:1]:
+            of = parquet.read_table(file, columns=columns, partitioning=None).schema.remove_metadata()
+            return pyarrow.schema([*keys, *of]).empty_table()
+        return keys.empty_table()
 
     def to_pandas(self, *, columns: list[str] | None = None) -> pandas.DataFrame:
         """All of them as a data frame of pandas, in memory."""

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Union
 
+from trunkline._errors import ExperimentError
+
 Value = Union[str, int, float, bool, "list[Any]", "tuple[Any, ...]", "Mapping[str, Any]"]
 """A value of an experiment file."""
 
@@ -59,6 +61,9 @@ def document(tables: Mapping[str, Any]) -> str:
             continue
         nested = section in ("link", "flow", "bundle")
         for name, value in {section: table}.items() if not nested else table.items():
+            if not isinstance(value, Mapping):
+                where = key(section) + (f".{key(name)}" if nested else "")
+                raise ExperimentError(f"`{where}` must be a table, not {value!r}")
             head = f"[{key(section)}.{key(name)}]" if nested else f"[{key(section)}]"
             lines += ["", head] + [f"{key(of)} = {inline(entry)}" for of, entry in value.items()]
     return "\n".join(lines) + "\n"
