@@ -148,6 +148,18 @@ describe('axes', () => {
     expect(second.y1).toBeGreaterThanOrEqual(0.2);
   });
 
+  test('a flow that is hidden leaves the scale to the others', () => {
+    const points = new Points(10);
+    points.push(0.5, 0.05, 0);
+    points.push(0.6, null, 0);
+    points.push(0.6, 4, 2);
+    expect(grown(undefined, points.shown(new Set()), 'zero', 1).y1).toBeGreaterThan(4);
+    expect(grown(undefined, points.shown(new Set([2])), 'zero', 1).y1).toBe(0.075);
+    expect(grown(undefined, points.shown(new Set([0, 2])), 'zero', 1).y1).toBeGreaterThan(0);
+    points.clear();
+    expect(points.shown(new Set([1])).least).toBe(Number.POSITIVE_INFINITY);
+  });
+
   test('fitted and logarithmic views hold all values', () => {
     const points = new Points(10);
     for (const value of [0.0511, 0.0524, 0.0519]) points.push(1, value, 0);

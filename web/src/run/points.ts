@@ -22,6 +22,8 @@ export class Points {
   latest = 0;
   least = Number.POSITIVE_INFINITY;
   largest = Number.NEGATIVE_INFINITY;
+  /** The smallest and largest values of each flow. */
+  private readonly bounds: [number, number][] = [];
 
   constructor(capacity = 1_000_000) {
     this.capacity = capacity;
@@ -59,6 +61,9 @@ export class Points {
       this.value[place] = value;
       if (value < this.least) this.least = value;
       if (value > this.largest) this.largest = value;
+      const bounds = (this.bounds[flow] ??= [value, value]);
+      if (value < bounds[0]) bounds[0] = value;
+      if (value > bounds[1]) bounds[1] = value;
     }
     if (t > this.latest) this.latest = t;
     this.added += 1;
@@ -70,9 +75,19 @@ export class Points {
     this.latest = 0;
     this.least = Number.POSITIVE_INFINITY;
     this.largest = Number.NEGATIVE_INFINITY;
+    this.bounds.length = 0;
     this.generation += 1;
   }
+
+  /** The same extremes, without those of hidden flows. */
+  shown(hidden: ReadonlySet<number>): Extremes {
+    if (hidden.size === 0) return this;
+    const bounds = this.bounds.filter((_, flow) => !hidden.has(flow));
+    return { latest: this.latest, least: Math.min(...bounds.map(([least]) => least)), largest: Math.max(...bounds.map(([, largest]) => largest)) };
+  }
 }
+
+export type Extremes = Pick<Points, 'latest' | 'least' | 'largest'>;
 
 /** A few values along time for each of several series, for lines: the oldest make room for the newest. */
 export class Lines {

@@ -1,6 +1,6 @@
 /** Axes of a scatter: ranges that grow in steps, and where the marks are. */
 
-import type { Points } from './points';
+import type { Extremes } from './points';
 import type { View } from './paint';
 
 /** How the value axis is laid out. */
@@ -18,7 +18,7 @@ export function niceAbove(value: number): number {
  * The view that shows all points. It is the same as before as long as they fit, so that a growing scatter is laid out anew
  * a few times only.
  */
-export function grown(before: View | undefined, points: Points, scale: Scale, span: number): View {
+export function grown(before: View | undefined, points: Extremes, scale: Scale, span: number): View {
   const fitsX = before && before.x0 === 0 && points.latest <= before.x1;
   const x1 = fitsX ? before.x1 : niceAbove(Math.max(points.latest * 1.2, span));
   const none = points.least > points.largest;
