@@ -7,6 +7,7 @@ mod durations;
 mod endure;
 mod english;
 mod journal;
+mod peers;
 mod programs;
 mod python;
 mod reruns;
@@ -48,6 +49,8 @@ enum Command {
     Attack(attack::Attack),
     /// Load agents, reflector, server and wire for two hours with faults, and fail if memory, descriptors or threads grow
     Endure(endure::Endure),
+    /// Run Trunkline beside its peers, whole commands in turn, and write docs/peers.md and docs/peers.json
+    Peers(peers::Peers),
     /// Repeat the tests in real time, and fail at any rerun
     Reruns(reruns::Reruns),
     /// List everything that the program is built of, as CycloneDX
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Soak(soak) => soak::run(&soak),
         Command::Attack(attack) => attack::run(&attack),
         Command::Endure(endure) => endure::run(&endure),
+        Command::Peers(peers) => peers::run(&peers),
         Command::Reruns(reruns) => reruns::run(&reruns),
         Command::Sbom(sbom) => sbom::run(&sbom),
         Command::English(english) => english::run(&english),

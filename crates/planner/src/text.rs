@@ -325,8 +325,8 @@ pub(crate) fn method(plan: &Plan) -> String {
         "Each verdict is right with {} % confidence. It uses Student's one-sided bound of the mean over {} to {} \
          repetitions (the upper bound is also that of a log-normal mean) and, for shares of messages, Clopper and \
          Pearson's bound over all repetitions together. The error budget is shared among {} looks{}. The search started \
-         with one repetition of each value. It assumes that all values up to the edge keep the limits and all values \
-         beyond it break one; one value far on either side tests this.",
+         with one repetition of each value. It assumes that all values {} keep the limits and all others break one; one \
+         value far on either side tests this.",
         trimmed(terms.confidence * 100.0),
         terms.repetitions,
         terms.most,
@@ -337,6 +337,10 @@ pub(crate) fn method(plan: &Plan) -> String {
             )
         } else {
             String::new()
+        },
+        match plan.goal {
+            Goal::Maximise => "up to the edge",
+            Goal::Minimise => "from the edge on",
         }
     )
 }

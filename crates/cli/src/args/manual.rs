@@ -25,6 +25,11 @@ const OWN_EXIT: &[(&[&str], u8, &str)] = &[
         "With --strict: a limit of the file is broken, or could not be evaluated at some point.",
     ),
     (
+        &["runs"],
+        output::ENVIRONMENT,
+        "The environment failed, or `merge` has made a partial run: repetitions are missing.",
+    ),
+    (
         &["paper"],
         output::BROKEN,
         "With --strict: a goal was missed, or with --calibrate a constant was not found again.",

@@ -85,7 +85,7 @@ fn points_are_known_by_their_values_and_strangers_are_named() {
     let mut many = comparison.clone();
     many.unmatched = vec!["run 1: count = 7".to_owned(); 100];
     let many = terminal_comparison(&many, false, Screen::default());
-    assert!(many.contains("94 more points are in one of the runs only"), "{many}");
+    assert!(many.contains("94 more in one of the runs only"), "{many}");
     let all = terminal_comparison(&comparison, true, Screen::default());
     assert!(all.contains("IPDV") && !text.contains("IPDV"));
 }

@@ -36,7 +36,7 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, screen: Screen) -
             Column::words("figure").key(),
             Column::numbers(&run),
             Column::numbers(&with),
-            Column::numbers("difference"),
+            Column::numbers("relative difference"),
             Column::words(""),
         ]);
         rows.iter().for_each(|row| table.row(line(row)));
@@ -59,18 +59,18 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, screen: Screen) -
     }
     let left_out = comparison.unmatched.len().saturating_sub(UNMATCHED);
     if left_out > 0 {
-        out.paragraph(
-            &format!("{left_out} more points are in one of the runs only; --json names them."),
-            QUIET,
-        );
+        out.paragraph(&format!("{left_out} more in one of the runs only; --json names all."), QUIET);
     }
     out.into()
 }
 
-/// A relative difference with its sign; one that rounds to zero has no sign.
+/// A relative difference with its sign, and a bound instead of one that rounds to zero.
 fn percent(share: f64) -> String {
-    let tenths = (1000.0 * share).round();
-    if tenths == 0.0 { "0.0 %".to_owned() } else { format!("{:+.1} %", tenths / 10.0) }
+    match (1000.0 * share).round() {
+        _ if share == 0.0 => "0 %".to_owned(),
+        0.0 => "< 0.1 %".to_owned(),
+        tenths => format!("{:+.1} %", tenths / 10.0),
+    }
 }
 
 fn line(row: &Difference) -> Vec<Cell> {
