@@ -7,6 +7,7 @@ mod bottleneck;
 mod collect;
 mod errors;
 mod experiment;
+mod learn;
 mod measure;
 mod parts;
 mod run;
@@ -43,6 +44,8 @@ fn _trunkline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<parts::Queue>()?;
     module.add_class::<bottleneck::Bottleneck>()?;
+    module.add_class::<learn::Learned>()?;
+    module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
     module.add_function(wrap_pyfunction!(parts::e_model, module)?)?;
     module.add_function(wrap_pyfunction!(far_end, module)?)?;
     module.add_function(wrap_pyfunction!(wire_init, module)?)?;

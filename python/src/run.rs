@@ -76,6 +76,10 @@ impl Run {
         py.detach(|| table::links(&self.run))
     }
 
+    fn stalls(&self, py: Python<'_>) -> PyResult<Table> {
+        py.detach(|| table::stalls(&self.run))
+    }
+
     fn limits(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| table::limits(&self.run))
     }

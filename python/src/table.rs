@@ -1,10 +1,11 @@
 //! Tables of a run as Arrow: the rows and columns of `trunkline report --csv`, with types.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator};
 use arrow_schema::{DataType, Field, Schema};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -112,6 +113,26 @@ pub(crate) fn links(run: &StoredRun) -> PyResult<Table> {
     rows.table()
 }
 
+/// One row per stall of the measuring machine, of a millisecond or more. Times are as in records.
+pub(crate) fn stalls(run: &StoredRun) -> PyResult<Table> {
+    let nanos = |of: u64| i64::try_from(of).unwrap_or(i64::MAX);
+    let mut keys = Keys::new(run);
+    let (mut repetitions, [mut at, mut length]) = (UInt32Builder::new(), [const { Vec::new() }; 2]);
+    for_each(run, |point, repetition, summary| {
+        for (start, gap) in summary.stalls.iter().flat_map(|stalls| &stalls.over_time) {
+            keys.push(point);
+            repetitions.append_value(repetition);
+            at.push(nanos(start.as_nanos()));
+            length.push(nanos(gap.as_nanos()));
+        }
+    });
+    let mut columns = keys.columns();
+    columns.push(("repetition".to_owned(), Arc::new(repetitions.finish())));
+    columns.push(("at_ns".to_owned(), Arc::new(Int64Array::from(at))));
+    columns.push(("length_ns".to_owned(), Arc::new(Int64Array::from(length))));
+    table(columns)
+}
+
 /// One row per limit and point.
 pub(crate) fn limits(run: &StoredRun) -> PyResult<Table> {
     let report = trunkline_report::report(run, None);
@@ -119,9 +140,10 @@ pub(crate) fn limits(run: &StoredRun) -> PyResult<Table> {
     let [mut limit, mut condition, mut figure, mut outcome] = std::array::from_fn(|_| StringBuilder::new());
     let [mut bound, mut mean] = std::array::from_fn(|_| Float64Builder::new());
     let mut uncertain = BooleanBuilder::new();
+    let points: BTreeMap<u32, &StoredPoint> = run.points.iter().map(|point| (point.index, point)).collect();
     let all = report.limits.iter().flat_map(|limit| limit.runs.iter().map(move |run| (limit, run)));
     for (of, at) in all.flat_map(|(limit, run)| run.points.iter().map(move |at| (limit, at))) {
-        let Some(point) = run.points.iter().find(|point| point.index == at.point) else { continue };
+        let Some(point) = points.get(&at.point) else { continue };
         keys.push(point);
         limit.append_value(&of.key);
         condition.append_value(&of.condition);

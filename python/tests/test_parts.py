@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from pathlib import Path
 
 import numpy
 import pytest
@@ -159,6 +160,18 @@ def test_an_episode_is_repeated_by_its_seed(experiment: trunkline.Experiment) ->
 def test_an_unknown_link_is_refused(experiment: trunkline.Experiment) -> None:
     with pytest.raises(trunkline.ExperimentError, match="there is no link `trank`; did you mean `trunk`?"):
         gym.RateControl(experiment, link="trank")
+
+
+def test_a_link_without_a_rate_needs_one() -> None:
+    """Of a trace: the environment sent at a share of 2^64 bit/s, for hours."""
+    experiment = trunkline.Experiment.load(Path(__file__).parents[2] / "examples" / "cellular-trace.toml")
+    with pytest.raises(trunkline.ExperimentError, match="`link_rate=`"):
+        gym.RateControl(experiment)
+    environment = gym.RateControl(experiment, link_rate=1.3e6)
+    environment.reset(seed=1)
+    seen = [environment.step([0.0])[4]["seen"] for _ in range(50)]
+    assert {step.link_rate for step in seen} == {1.3e6}
+    assert len({step.throughput for step in seen}) > 1, "the rate changes over time"
 
 
 def test_a_step_has_a_bound(experiment: trunkline.Experiment) -> None:

@@ -66,6 +66,7 @@ def test_arrow_is_handed_over_without_copies(run: trunkline.Run) -> None:
 
 
 def test_limits_and_links(run: trunkline.Run) -> None:
+    assert len(run.stalls) == 0, "virtual time does not stall"
     limits = run.limits.to_arrow().to_pylist()
     assert [row["point"] for row in limits] == [0, 1, 2]
     assert {row["condition"] for row in limits} == {"< 1 %"}
@@ -195,3 +196,7 @@ def test_a_live_run_has_python_at_its_other_end(experiment: trunkline.Experiment
     assert (run.info.backend, run.is_complete) == ("live", True)
     (voice, _) = run.summary.to_arrow().to_pylist()
     assert voice["latency_p50_s"] > 0
+    # Of this machine, in the time of the records.
+    stalls = run.stalls.to_arrow()
+    assert stalls.column_names == ["run", "point", "flow.bulk.count", "repetition", "at_ns", "length_ns"]
+    assert all(length >= 1_000_000 for length in stalls["length_ns"].to_pylist())

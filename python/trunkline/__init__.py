@@ -7,6 +7,7 @@ import os
 from trunkline._errors import ExperimentError, Problem, StoreError, TrunklineError, TrunklineWarning
 from trunkline._executor import RayExecutor
 from trunkline._experiment import Checked, Experiment
+from trunkline._learn import Known, Learned, Unknown, learn
 from trunkline._measure import Done
 from trunkline._parts import NotBefore, Packet, Queue, Rating, e_model
 from trunkline._run import Records, Run, Table
@@ -18,6 +19,8 @@ __all__ = [
     "Done",
     "Experiment",
     "ExperimentError",
+    "Known",
+    "Learned",
     "NotBefore",
     "Packet",
     "Problem",
@@ -32,8 +35,10 @@ __all__ = [
     "Table",
     "TrunklineError",
     "TrunklineWarning",
+    "Unknown",
     "__version__",
     "e_model",
+    "learn",
     "open",
     "runs",
 ]

@@ -194,6 +194,13 @@ class Run:
         return Table(self._core.links())
 
     @property
+    def stalls(self) -> Table:
+        """Periods of a millisecond or more in which the measuring machine ran nothing: a row per stall, with times as in records.
+        In ``wire`` and ``live`` only.
+        """
+        return Table(self._core.stalls())
+
+    @property
     def limits(self) -> Table:
         """Whether the limits hold: a row per limit and point."""
         return Table(self._core.limits())

@@ -22,9 +22,13 @@ import numpy
 from gymnasium import spaces
 
 from trunkline import _trunkline
+from trunkline._errors import ExperimentError
 from trunkline._experiment import Experiment
 
 __all__ = ["RateControl", "Seen", "reward"]
+
+_UNLIMITED = 2**64 - 1
+"""The rate of a link that has none."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ class RateControl(gymnasium.Env[numpy.ndarray, numpy.ndarray]):  # type: ignore[
 
     :param experiment: the first point of its sweep; it needs no flows.
     :param link: the link's name; the first unless told otherwise.
+    :param link_rate: bits per second that count as the line's rate: the file's, unless told otherwise. Needed for traces, which
+        have no rate.
     :param interval: seconds of a step; the link's round trip (at least 10 ms) unless told otherwise.
     :param steps: steps of an episode.
     :param size: bytes of a packet, with IP header.
@@ -73,6 +79,7 @@ class RateControl(gymnasium.Env[numpy.ndarray, numpy.ndarray]):  # type: ignore[
         experiment: Experiment,
         *,
         link: str | None = None,
+        link_rate: float | None = None,
         interval: float | None = None,
         steps: int = 400,
         size: int = 1500,
@@ -82,7 +89,9 @@ class RateControl(gymnasium.Env[numpy.ndarray, numpy.ndarray]):  # type: ignore[
         self._interval = interval if interval is not None else max(2.0 * self._core.delay, 0.01)
         self._steps = steps
         self._reward = reward
-        self._link_rate = float(self._core.rate)
+        if link_rate is None and self._core.rate == _UNLIMITED:
+            raise ExperimentError("the link has no rate in the file; name one with `link_rate=`")
+        self._link_rate = float(self._core.rate) if link_rate is None else link_rate
         self._least = self._rate = self._delay = math.nan
         self._step = 0
         self.action_space = spaces.Box(-1.0, 1.0, (1,), numpy.float32)

@@ -15,7 +15,7 @@ pub(crate) fn check() -> Result<(), String> {
         command.env_remove("VIRTUAL_ENV").env("PYTHONDONTWRITEBYTECODE", "1");
         command
     };
-    let modules = "import maturin, mypy, pytest, pyarrow, pandas, polars, matplotlib, distributed, gymnasium";
+    let modules = "import maturin, mypy, pytest, pyarrow, pandas, polars, matplotlib, distributed, gymnasium, ipykernel, nbclient";
     let found = python().args(["-c", modules]).output();
     if !found.is_ok_and(|found| found.status.success()) {
         return crate::test::skip(

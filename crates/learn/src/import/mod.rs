@@ -8,11 +8,13 @@ pub mod capture;
 pub mod delivery;
 mod description;
 mod estimate;
+mod files;
 pub mod iboxnet;
 mod recognise;
 
 pub use description::{Attachment, Known, Learned, Side, Unknown, Written};
 pub use estimate::{Clocks, describe};
+pub use files::{FilesError, ReadTrace, from_files};
 pub use recognise::{Format, recognise};
 
 /// Why a file cannot be imported: one sentence that continues "`FILE` ...", with the place if there is one.
