@@ -1,16 +1,6 @@
 /** Every page in light and dark: read by axe, and without a scroll bar at the side of a phone. */
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Page } from '@playwright/test';
-import { at, draft, expect, experiment, picture, run, server, test } from './use';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-interface Violation {
-  id: string;
-  help: string;
-  nodes: { target: unknown[]; failureSummary?: string }[];
-}
+import { at, draft, expect, experiment, picture, read, run, server, test } from './use';
 
 let first = 0;
 let second = 0;
@@ -93,16 +83,6 @@ test('no page scrolls sideways on a phone, and all fit a projector', async ({ pa
   }
   expect(wide).toEqual([]);
 });
-
-/** What axe finds. */
-async function read(page: Page, name: string): Promise<string[]> {
-  await page.evaluate(axe);
-  const violations = (await page.evaluate(async () => {
-    const run = (window as unknown as { axe: { run: (context: Document, options: object) => Promise<{ violations: unknown[] }> } }).axe;
-    return (await run.run(document, { resultTypes: ['violations'] })).violations;
-  })) as Violation[];
-  return violations.map(({ id, help, nodes }) => `${name}: ${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.target.join(' ')).join('; ')}`);
-}
 
 /** The page shows what it fetched. */
 async function settled(page: Page): Promise<void> {

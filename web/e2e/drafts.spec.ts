@@ -80,6 +80,60 @@ test('what is renamed stays selected, with the focus in its name', async ({ page
   await page.keyboard.press('Escape');
   await expect(page.getByLabel('New name of oslo')).toHaveCount(0);
   await expect(oslo).toBeVisible();
+  await expect(oslo).toBeFocused();
+  // So are links and flows.
+  for (const [old, name, section] of [['trunk', 'cable', 'link'], ['speech', 'talk', 'flow']] as const) {
+    const label = page.locator('.svelte-flow__edge-label', { hasText: old }).first();
+    await label.dblclick();
+    const field = page.getByLabel(`New name of ${old}`);
+    await expect(field).toBeFocused();
+    await field.fill('a b!');
+    await field.press('Enter');
+    await expect(page.getByRole('log', { name: 'Messages' })).toContainText('letter');
+    await label.dblclick();
+    await field.fill(name);
+    await picture(page, `renamed-${section}`);
+    await field.press('Enter');
+    await expect(page.locator('.svelte-flow__edge-label', { hasText: name }).first()).toBeVisible();
+    await expect(page.getByLabel('Properties of')).toHaveValue(`${section}/${name}`);
+    await expect(page.locator('.svelte-flow__edge:focus')).toHaveCount(1);
+    await page.keyboard.press('F2');
+    await expect(page.getByLabel(`New name of ${name}`)).toBeFocused();
+    await page.keyboard.press('Escape');
+    await expect(page.locator('.svelte-flow__edge:focus')).toHaveCount(1);
+  }
+});
+
+test('drafts are in folders, and templates are copied', async ({ page }) => {
+  await draft(page, TEXT.replace('of the first window', 'in a folder'), 'plain.toml');
+  await page.goto(at('/edit'));
+  const name = page.getByLabel('Name of the file');
+  await name.fill(' calls / office ');
+  await name.press('Enter');
+  await expect(name).toHaveValue('calls/office.toml');
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  expect((await download).suggestedFilename()).toBe('office.toml');
+  const dialog = page.getByRole('dialog');
+  const open = () => page.getByRole('button', { name: 'Open…' }).click();
+  await open();
+  await dialog.getByRole('button', { name: 'Keep office.toml as a template' }).click();
+  const template = dialog.getByRole('button', { name: /^office\.toml office\.toml/ });
+  await expect(template).toBeVisible();
+  await picture(page, 'templates');
+  await template.click();
+  // A copy, with nothing that could be undone to the template.
+  await expect(dialog).toBeHidden();
+  await expect(name).toHaveValue('office.toml');
+  await page.getByLabel('duration', { exact: true }).fill('17 s');
+  await page.getByLabel('duration', { exact: true }).press('Enter');
+  await open();
+  await dialog.getByRole('button', { name: 'Edit the template office.toml' }).click();
+  await expect(name).toHaveValue('templates/office.toml');
+  await expect(page.getByLabel('duration', { exact: true })).not.toHaveValue('17 s');
+  await open();
+  await expect(dialog.getByRole('heading', { name: 'Drafts', exact: true })).toBeVisible();
+  await expect(dialog.getByRole('heading', { name: 'Drafts in calls' })).toBeVisible();
 });
 
 test('several are selected, copied, pasted and removed together', async ({ page }) => {

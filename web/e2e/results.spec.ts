@@ -1,7 +1,7 @@
 /** What a run found: its first page answers, its sound plays, its files have names, and nothing that a reader must know is unsaid. */
 import { stat } from 'node:fs/promises';
-import type { Page } from '@playwright/test';
-import { at, begin, draft, expect, experiment, finished, picture, run, server, test } from './use';
+import type { Browser, Page } from '@playwright/test';
+import { at, begin, draft, expect, experiment, finished, picture, read, run, server, test } from './use';
 
 /** Speech that is reflected, and a transfer beside it. */
 const REFLECTED = experiment('reflected', { seconds: 2, repetitions: 1 })
@@ -320,26 +320,91 @@ test('another playout delay is heard within a second, at the same place of the s
   await picture(page, 'playout');
 });
 
-test('a run is saved as one file, which opens without a server and plays', async ({ page, request }, info) => {
-  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
-  const id = await run(request, examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '');
+/** Saves a run as one file, and opens that without a server in a browser of its own. */
+async function saved(browser: Browser, page: Page, id: number, path: string, javaScriptEnabled = true): Promise<{ file: Page; asked: string[]; wrong: string[] }> {
   await page.goto(at(`/runs/${id}`));
   const waiting = page.waitForEvent('download');
   await page.getByRole('link', { name: 'Save as one file' }).click();
-  const saved = await waiting;
-  expect(saved.suggestedFilename()).toMatch(new RegExp(`-run-${id}\\.html$`));
-  const path = info.outputPath('saved.html');
-  await saved.saveAs(path);
+  const download = await waiting;
+  expect(download.suggestedFilename()).toMatch(new RegExp(`-run-${id}\\.html$`));
+  await download.saveAs(path);
   expect((await stat(path)).size).toBeLessThan(5_000_000);
-  await page.context().setOffline(true);
-  await page.goto(`file://${path}`);
-  await expect(page.getByRole('heading', { name: 'Sound' })).toBeVisible();
-  const players = page.locator('audio');
-  expect(await players.count()).toBeGreaterThan(1);
-  const seconds = () => players.first().evaluate((player: HTMLAudioElement) => ((player.preload = 'auto'), player.duration));
-  await expect.poll(seconds).toBeGreaterThan(1.9);
-  await expect(page.locator('svg').first()).toBeVisible();
-  await picture(page, 'saved');
+  const context = await browser.newContext({ offline: true, javaScriptEnabled });
+  const file = await context.newPage();
+  const asked: string[] = [];
+  const wrong: string[] = [];
+  file.on('request', (request) => /^(file|data|blob):/.test(request.url()) || asked.push(request.url()));
+  file.on('pageerror', (error) => wrong.push(error.message));
+  file.on('console', (message) => message.type() === 'error' && wrong.push(message.text()));
+  await file.goto(`file://${path}`);
+  return { file, asked, wrong };
+}
+
+test('a run is saved as one file, which without a server shows its charts and plays', async ({ page, browser, request }, info) => {
+  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
+  const id = await run(request, examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '');
+  const { file, asked, wrong } = await saved(browser, page, id, info.outputPath('saved.html'));
+  await expect(file.getByText(/^This file was saved from run/)).toBeVisible();
+  await expect(file.getByRole('region', { name: 'Figures of every flow' }).getByRole('row')).toHaveCount(9);
+  await expect(file.getByRole('link', { name: 'Docs' })).toHaveCount(0);
+  await expect(file.getByRole('button', { name: 'Delete' })).toHaveCount(0);
+  await picture(file, 'saved');
+  const faults: string[] = [];
+  for (const tab of ['Figures', 'Latency', 'Distribution', 'Links', 'Sound', 'File']) {
+    await file.getByRole('tab', { name: tab, exact: true }).click();
+    await expect(file.getByRole('tabpanel')).toBeVisible();
+    faults.push(...(await read(file, `saved ${tab}`)));
+    await picture(file, `saved-${tab.toLowerCase()}`);
+  }
+  expect(faults).toEqual([]);
+  // A chart is zoomed.
+  await file.getByRole('tab', { name: 'Latency', exact: true }).click();
+  await file.getByLabel('Point', { exact: true }).selectOption({ label: 'bulk.count = 4' });
+  const chart = file.getByRole('group', { name: /^Latency of/ });
+  await expect(file.getByText(/Every message is a dot|are in this file/)).toBeVisible();
+  const before = await chart.locator('canvas').first().screenshot();
+  await file.getByRole('button', { name: 'Zoom in' }).first().click();
+  await expect(file.getByRole('button', { name: 'Zoom out' }).first()).toBeEnabled();
+  await expect.poll(async () => (await chart.locator('canvas').first().screenshot()).equals(before)).toBe(false);
+  // The sound of another point plays.
+  await file.getByRole('tab', { name: 'Sound', exact: true }).click();
+  await file.getByLabel('Of', { exact: true }).selectOption({ label: 'bulk.count = 4, repetition 1' });
+  await expect(file.getByText(/[1-9]\d* late/)).toBeVisible();
+  await file.getByRole('button', { name: 'Play' }).click();
+  await expect.poll(() => file.getByRole('slider', { name: 'Position in seconds' }).inputValue().then(Number)).toBeGreaterThan(0.2);
+  await expect(file.locator('audio')).toHaveCount(0);
+  // What a figure means is in it too.
+  await file.getByRole('tab', { name: 'Figures', exact: true }).click();
+  await file.getByRole('link', { name: 'latency p99', exact: true }).first().click();
+  await expect(file.getByRole('heading', { name: 'What figures mean' })).toBeVisible();
+  await file.getByRole('link', { name: 'Trunkline' }).click();
+  await expect(file.getByRole('tab', { name: 'Summary' })).toBeVisible();
+  // On paper it is the report.
+  await file.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  await expect(file.getByRole('heading', { name: 'Verdict' })).toBeVisible();
+  await expect(file.getByRole('tab')).toHaveCount(0);
+  await picture(file, 'saved-printed');
+  await file.evaluate(() => dispatchEvent(new Event('afterprint')));
+  await expect(file.getByRole('tab', { name: 'Summary' })).toBeVisible();
+  expect(asked, 'requests').toEqual([]);
+  expect(wrong, 'errors').toEqual([]);
+  await file.context().close();
+});
+
+test('a saved run without JavaScript is the report, and its texts are no markup', async ({ page, browser, request }, info) => {
+  const hostile = '</script><script>document.title=1</script><img src=x onerror=alert(1)>';
+  const id = await run(request, `# ${hostile}\n${experiment(`a ${hostile.replaceAll('"', '')}`, { seconds: 1, repetitions: 1 })}`);
+  const plain = await saved(browser, page, id, info.outputPath('plain.html'), false);
+  await expect(plain.file.getByRole('heading', { name: 'Verdict' })).toBeVisible();
+  await expect(plain.file.locator('svg').first()).toBeVisible();
+  await plain.file.context().close();
+  const { file, asked, wrong } = await saved(browser, page, id, info.outputPath('scripted.html'));
+  await expect(file.getByRole('heading', { level: 1 })).toHaveText(`a ${hostile}`);
+  await file.getByRole('tab', { name: 'File', exact: true }).click();
+  await expect(file.getByRole('region', { name: 'Text of the file' })).toContainText(hostile);
+  expect([asked, wrong]).toEqual([[], []]);
+  expect(await file.title()).toContain('Trunkline');
+  await file.context().close();
 });
 
 test('a run that was stopped is resumed where it is watched', async ({ page, request }) => {

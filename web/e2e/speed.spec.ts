@@ -1,9 +1,13 @@
 /**
  * How fast the page is: measured and printed. Times depend on the machine and are not judged; sizes and counts are.
  */
+import { readdirSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import type { APIRequestContext, Page } from '@playwright/test';
 import { at, begin, expect, finished, picture, server, test } from './use';
+
+/** Edits of each example, an even number. */
+const EDITS = 4;
 
 test('the first load is small', async ({ page, browser }) => {
   const palette = { name: 'Add to the drawing' };
@@ -132,6 +136,71 @@ count = 100
   await expect(page.getByText('Every message is a dot')).toBeVisible();
   console.log(`a trace of 1,000,000 messages: seen after ${took} ms (${fetched} ms for its points); a part of it message by message ${Date.now() - zoomFrom} ms after the first key`);
   await picture(page, 'million-zoomed');
+});
+
+test('every example is predicted after every edit', async ({ page }) => {
+  test.setTimeout(400_000);
+  const folder = new URL('../../examples/', import.meta.url);
+  const all: number[] = [];
+  const lines: string[] = [];
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.toml'))) {
+    const text = readFileSync(new URL(file, folder), 'utf8');
+    // The first rate, delay or duration with a unit gets one more digit, and loses it again.
+    const value = /^(?:rate|delay|duration) = "\d+/m.exec(text);
+    if (!value) throw new Error(`${file} has no number to edit`);
+    const before = text.slice(0, value.index + value[0].length).split('\n');
+    await page.evaluate(() => sessionStorage.clear()).catch(() => undefined);
+    await page.goto('about:blank');
+    await page.goto(at('/start'));
+    await page.evaluate(([text, name]) => {
+      sessionStorage.setItem('trunkline.draft', name);
+      localStorage.setItem(`trunkline.draft.${name}`, JSON.stringify({ text, name: `${name}.toml`, at: Date.now() }));
+    }, [text, file.replace(/\W/g, '-')] as const);
+    await page.goto(at('/edit'));
+    const bar = page.locator('.bar:not(.stale)', { has: page.locator('.took, .why') });
+    await bar.waitFor();
+    // What is too large for every edit is simulated when it is asked for.
+    if ((await page.locator('.bar .why').count()) > 0) {
+      lines.push(`${file}: on request`);
+      continue;
+    }
+    await page.getByRole('tab', { name: 'Text' }).click();
+    await page.locator('.cm-content').click();
+    await page.keyboard.press('Control+Home');
+    for (let line = 1; line < before.length; line += 1) await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Home');
+    for (let column = 0; column < (before.at(-1) ?? '').length; column += 1) await page.keyboard.press('ArrowRight');
+    const took: number[] = [];
+    for (let i = 0; i < EDITS; i += 1) {
+      await page.evaluate(() => {
+        const bar = document.querySelector('.bar');
+        const shown = new Promise<number>((resolve) => {
+          const pressed = ({ timeStamp }: KeyboardEvent) => {
+            let wasStale = false;
+            const changes = new MutationObserver(() => {
+              const isStale = bar?.classList.contains('stale') ?? false;
+              wasStale ||= isStale;
+              if (!wasStale || isStale) return;
+              changes.disconnect();
+              // The frame that is painted next shows it.
+              requestAnimationFrame(() => resolve(performance.now() - timeStamp));
+            });
+            if (bar) changes.observe(bar, { attributeFilter: ['class'] });
+          };
+          addEventListener('keydown', pressed, { once: true, capture: true });
+        });
+        Object.assign(window, { shown });
+      });
+      await page.keyboard.press(i % 2 === 0 ? '1' : 'Backspace');
+      took.push(await page.evaluate(() => (window as unknown as { shown: Promise<number> }).shown));
+      await page.waitForTimeout(400);
+    }
+    expect(took.length).toBe(EDITS);
+    all.push(...took);
+    lines.push(`${file}: ${took.map((ms) => ms.toFixed(0)).join(', ')} ms`);
+  }
+  all.sort((a, b) => a - b);
+  console.log(`${lines.join('\n')}\nfrom the last key to the figures on the drawing: ${all.length} edits, median ${all[all.length >> 1]?.toFixed(0)} ms, p95 ${all[Math.ceil(all.length * 0.95) - 1]?.toFixed(0)} ms, largest ${all.at(-1)?.toFixed(0)} ms`);
 });
 
 /** Reads the processor time of the page's main thread, in seconds: other programs on a busy machine do not count. */

@@ -1,10 +1,19 @@
 /** What all tests use: a page that reports what it asks of other sites and what goes wrong in it, and short cuts of the API. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test as base, type APIRequestContext, type Page } from '@playwright/test';
 
 export { expect };
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Violation {
+  id: string;
+  help: string;
+  nodes: { target: unknown[]; failureSummary?: string }[];
+}
 
 const output = join(dirname(fileURLToPath(import.meta.url)), 'output');
 
@@ -62,6 +71,16 @@ export function at(path: string): string {
 export async function picture(page: Page, name: string): Promise<void> {
   mkdirSync(output, { recursive: true });
   await page.screenshot({ path: join(output, `${name}.png`) });
+}
+
+/** What axe finds. */
+export async function read(page: Page, name: string): Promise<string[]> {
+  await page.evaluate(axe);
+  const violations = (await page.evaluate(async () => {
+    const run = (window as unknown as { axe: { run: (context: Document, options: object) => Promise<{ violations: unknown[] }> } }).axe;
+    return (await run.run(document, { resultTypes: ['violations'] })).violations;
+  })) as Violation[];
+  return violations.map(({ id, help, nodes }) => `${name}: ${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.target.join(' ')).join('; ')}`);
 }
 
 /** Begins a run and says which job and run it is. */

@@ -12,7 +12,7 @@ export interface Page {
   /** Which entry of the header is marked. */
   section: string;
   /** Where in the documentation it stands. */
-  docs: string;
+  docs?: string;
   load: () => Promise<{ default: Component<PageProps> }>;
 }
 
@@ -35,8 +35,14 @@ export const pages: Record<string, Page> = {
   '/agents': { title: 'Agents', section: 'agents', docs: 'agents.html', load: () => import('./agents/AgentsPage.svelte') },
 };
 
-/** The entries of the header. */
-export const sections: { id: string; label: string; href: string }[] = [
+/** An entry of the header. */
+export interface Section {
+  id: string;
+  label: string;
+  href: string;
+}
+
+export const sections: Section[] = [
   { id: 'edit', label: 'Draw', href: '#/edit' },
   { id: 'runs', label: 'Runs', href: '#/runs' },
   { id: 'papers', label: 'Papers', href: '#/papers' },

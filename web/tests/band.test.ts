@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
-import { atLeast, Watch } from '../src/run/band';
+import { expect, test, vi } from 'vitest';
+import { api } from '../src/api/client';
+import type { NewPrediction, Prediction } from '../src/api/types';
+import { atLeast, simulated, Watch } from '../src/run/band';
 import { Points } from '../src/run/points';
 
 const BANDS = { voice: { least: 0.02, most: 0.04 } };
@@ -38,4 +40,23 @@ test('what leaves it for three seconds is said, with what would fit better', () 
   expect(said(5, () => 0.001)[0]).toMatch(/take less than 20\.0.ms.* with 19\.0.ms less delay/);
   // It is over when it keeps to the band again.
   expect(said(9, (second) => (second < 5 ? 0.1 : 0.03))).toEqual([]);
+});
+
+test('every point of a sweep has a band, and many share the time', async () => {
+  const asked = async (count: number) => {
+    const points = Array.from({ length: count }, (_, i) => ({ values: [String(i)] }));
+    const flows = [{ flow: 'voice', figures: { latency_min: { mean: 0.02 }, latency_p999: { mean: 0.04 } } }];
+    const predict = vi.spyOn(api, 'predict').mockResolvedValue({ points, report: { points: [{ runs: [{ flows }] }] } } as unknown as Prediction);
+    const bands = await simulated('');
+    const budgets = predict.mock.calls.map(([what]) => (what as NewPrediction).budget_ms ?? 0);
+    predict.mockRestore();
+    return { bands, budgets };
+  };
+  const few = await asked(3);
+  expect(few.budgets).toEqual([400, 400, 400]);
+  expect(few.bands['2']).toEqual(BANDS);
+  const many = await asked(100);
+  expect(Object.keys(many.bands).length).toBe(100);
+  expect(many.budgets.slice(1).reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(8_000);
+  expect((await asked(5_000)).budgets.length).toBe(200);
 });

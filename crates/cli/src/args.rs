@@ -423,7 +423,8 @@ pub struct Report {
     #[arg(value_name = "RUN", default_value = "latest")]
     pub run: String,
 
-    /// Write the HTML report to this file instead of the run's folder
+    /// Write the run to this HTML file, with interactive charts and its audio, below 5 MB: it opens offline on any machine.
+    /// Without it, the HTML report is written to the run's folder
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 

@@ -60,7 +60,12 @@ fn a_read_only_store_can_be_looked_at_and_not_written() {
     assert_eq!(report.json()["runs"][0]["outcome"], "holds");
     assert!(report.err.contains("--html"), "where the report can be written: {}", report.err);
     let report = mounted(&bench, READ_ONLY, &["report", "1", "--html", "r.html"]).unwrap().ok();
-    assert!(report.out.contains("r.html") && bench.path("r.html").exists(), "{report:#?}");
+    assert!(report.out.contains("r.html"), "{report:#?}");
+    let html = std::fs::read_to_string(bench.path("r.html")).unwrap();
+    assert!(
+        html.contains("<script id=\"saved\"") && html.contains("Verdict"),
+        "the page's views, and the report"
+    );
     mounted(&bench, READ_ONLY, &["runs", "compare", "1", "2"]).unwrap().ok();
 
     for arguments in [&["run", "calls.toml"][..], &["runs", "tag", "1", "x"], &["runs", "remove", "1"]] {

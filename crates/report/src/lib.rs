@@ -41,7 +41,9 @@ use crate::units::Readable as _;
 pub use crate::compare::{Comparison, Difference, compare};
 pub use crate::csv::csv;
 pub use crate::definition::{Meaning, meanings};
-pub use crate::html::{EmbeddedSound, EmbeddedSounds, figure_section, html, html_with_sound, page};
+pub use crate::html::{
+    EmbeddedPage, EmbeddedSound, EmbeddedSounds, REPORT_SCRIPT, figure_section, html, page, whole_html,
+};
 pub use crate::json::{FORMAT, KIND, bundle_figures, figures, json, report};
 pub use crate::png::png;
 pub use crate::single::{figure_names, figure_svg, flow_figures};

@@ -13,7 +13,7 @@ use crate::figures::figures;
 use crate::fixtures;
 use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::View;
-use crate::{EmbeddedSounds, Screen, csv, html, html_with_sound, json, png, terminal};
+use crate::{EmbeddedSounds, Screen, csv, html, json, png, terminal, whole_html};
 
 mod quality;
 mod screens;
@@ -427,7 +427,7 @@ fn one_limit_may_apply_and_another_not() {
 #[test]
 fn a_report_without_room_for_any_sound_says_so() {
     let sounds = EmbeddedSounds { sounds: Vec::new(), left_out: 2 };
-    let page = html_with_sound(&fixtures::single(Backend::Sim), None, &sounds);
+    let page = whole_html(&fixtures::single(Backend::Sim), None, &sounds, None);
     assert!(page.contains("0 of 2 channels") && page.contains("href=\"#sound\""), "{page}");
     assert!(!html(&fixtures::single(Backend::Sim), None).contains("id=\"sound\""));
 }

@@ -39,7 +39,7 @@ pub use access::tokens::{BROWSER_LASTS, LINK_LASTS, Token, TokenKind, Tokens};
 pub use door::Connections;
 pub use error::ServeError;
 pub use listen::Server;
-pub use routes::openapi;
+pub use routes::{openapi, saved_run};
 
 /// What a server needs to know.
 #[derive(Debug)]

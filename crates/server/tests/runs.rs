@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use common::{SHORT, TestServer, long};
@@ -385,9 +387,19 @@ fn a_run_has_its_sound_and_a_channel_without_sound_leaves_the_others_in_the_repo
         assert_eq!(reply.status, 404);
         assert!(reply.text().contains("playback"), "{}", reply.text());
     }
-    let report = server.get(&format!("/api/v1/runs/{id}/report?sound=true")).text();
-    assert_eq!(report.matches("data:audio/wav").count(), 1);
-    assert!(report.contains("1 of 2 channels"), "it says that one is left out");
+    let (html, held) = saved(&server, id);
+    assert_eq!(html.matches("data:audio/wav").count(), 1);
+    assert!(html.contains("1 of 2 channels"), "it says that one is left out");
+    let flow = format!("/runs/{id}/points/0/repetitions/0/flows/plain");
+    assert_eq!(
+        held[&format!("{flow}/sound.wav?member=0&channel=0&of=sent")],
+        of("plain", "sound.wav?of=sent").body
+    );
+    assert!(html.contains(&format!("data-path=\"{flow}/sound.wav?member=0&amp;channel=0&amp;of=heard\"")));
+    let run: api::Run = serde_json::from_slice(&held[&format!("/runs/{id}")]).unwrap();
+    assert_eq!(run.points[0].repetitions[0].audio, ["audio/p000-r00/plain-0-0.wav"]);
+    let note = String::from_utf8_lossy(&held["/saved"]).into_owned();
+    assert!(note.contains("for 1 of 2 of them"), "{note}");
     assert!(!server.get(&format!("/api/v1/runs/{id}/report")).text().contains("data:audio/wav"));
     // What waited is kept without anybody looking on.
     let over_time = format!("/api/v1/runs/{id}/points/0/repetitions/0/over-time");
@@ -419,6 +431,72 @@ fn every_picture_and_link_of_a_documented_study_is_served() {
         let address = address.split('#').next().unwrap();
         assert_eq!(server.get(address).status, 200, "{address}");
     }
+}
+
+#[test]
+fn a_saved_run_has_what_its_page_asks_for_and_says_what_is_left_out() {
+    let server = TestServer::start();
+    let run = |name: &str, duration: &str, repetitions: u32, count: u32, sweep: &str| {
+        let job = server.wait(&server.run(&format!(
+            "name = \"{name}\"\nduration = \"{duration}\"\nrepetitions = {repetitions}\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+             between = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+             count = {count}\nsource = {{ kind = \"voice\", samples = 80 }}\n{sweep}"
+        )));
+        assert_eq!(job["state"], "done", "{job}");
+        job["run"].as_u64().unwrap()
+    };
+    let id = run("</script><b>a", "1 s", 2, 1, "");
+    let (html, held) = saved(&server, id);
+    assert!(!html.contains("</script><b>") && html.contains("&lt;/script&gt;&lt;b&gt;a"));
+    assert!(html.contains("default-src 'none'; script-src 'sha256-"));
+    for repetition in 0..2 {
+        let of = format!("/runs/{id}/points/0/repetitions/{repetition}");
+        for what in ["over-time", "flows/voice/latency"] {
+            let answer = server.get(&format!("/api/v1{of}/{what}")).body;
+            assert_eq!(held[&format!("{of}/{what}")], answer, "{what}");
+        }
+        let cdf: api::Cdf = serde_json::from_slice(&held[&format!("{of}/flows/voice/cdf")]).unwrap();
+        assert_eq!(cdf.p.last(), Some(&1.0));
+    }
+    assert!(serde_json::from_slice::<Vec<api::Definition>>(&held["/definitions"]).unwrap().len() > 50);
+    let whole: api::Run = serde_json::from_slice(&held[&format!("/runs/{id}")]).unwrap();
+    assert_eq!(
+        (whole.info.summary.name.as_str(), whole.info.summary.directory.as_str()),
+        ("</script><b>a", "")
+    );
+    assert!(!String::from_utf8_lossy(&held["/saved"]).contains("repetitions"));
+
+    // Many repetitions, and many messages.
+    let values: Vec<String> = (1..=20).map(|value| value.to_string()).collect();
+    let id =
+        run("many", "100 ms", 12, 1, &format!("[sweep]\n\"flow.voice.count\" = [{}]\n", values.join(", ")));
+    let (_, held) = saved(&server, id);
+    let whole: api::Run = serde_json::from_slice(&held[&format!("/runs/{id}")]).unwrap();
+    let traced = |one: &api::RunRepetition| one.traces.len();
+    assert!(whole.points.iter().all(|point| point.repetitions.iter().map(traced).sum::<usize>() == 1));
+    assert!(String::from_utf8_lossy(&held["/saved"]).contains("20 of 240 repetitions"));
+    let id = run("long", "60 s", 1, 10, "");
+    let (_, held) = saved(&server, id);
+    let latency = &held[&format!("/runs/{id}/points/0/repetitions/0/flows/voice/latency")];
+    let count = u32::from_le_bytes(latency[..4].try_into().unwrap());
+    assert!(latency[4] == 0 && (20_000..=50_000).contains(&count), "{count}");
+    assert!(String::from_utf8_lossy(&held["/saved"]).contains("up to 50000 messages"));
+}
+
+/// A saved run, and the answers in it.
+fn saved(server: &TestServer, id: u64) -> (String, BTreeMap<String, Vec<u8>>) {
+    let reply = server.get(&format!("/api/v1/runs/{id}/saved.html"));
+    assert!(reply.header("content-disposition").unwrap().starts_with("attachment"));
+    let html = reply.text();
+    assert!(html.len() < 5_000_000);
+    let (_, packed) = html.split_once("<script id=\"saved\" type=\"application/octet-stream\">").unwrap();
+    let packed = data_encoding::BASE64.decode(packed.split_once("</script>").unwrap().0.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).unwrap();
+    let (length, rest) = bytes.split_at(4);
+    let (index, bodies) = rest.split_at(u32::from_le_bytes(length.try_into().unwrap()) as usize);
+    let places: Vec<(String, usize, usize)> = serde_json::from_slice(index).unwrap();
+    (html, places.into_iter().map(|(path, from, to)| (path, bodies[from..to].to_vec())).collect())
 }
 
 /// The points of a latency answer, and how many messages were lost.

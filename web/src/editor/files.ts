@@ -47,6 +47,24 @@ transport = "udp"
 source = { kind = "voice", samples = 80 }     # 80 B every 10 ms
 `;
 
+/** Drafts in this folder are copied when they are opened. */
+export const TEMPLATES = 'templates';
+
+/** A draft's folders are in its name: `calls/office.toml` is in `calls`. */
+export function folderOf(name: string): string {
+  return name.slice(0, Math.max(0, name.lastIndexOf('/')));
+}
+
+/** The name of a file in its folder. */
+export function leafOf(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}
+
+/** The id of another draft. */
+export function newId(): string {
+  return `${Date.now().toString(36)}-${Math.floor(Math.random() * 1e9).toString(36)}`;
+}
+
 /** All drafts, the newest first. */
 export function drafts(): NamedDraft[] {
   try {
@@ -77,7 +95,7 @@ export async function claimDraft(): Promise<Draft | undefined> {
 
 /** From now on another draft is written; the one before is kept. */
 export function newDraft(): void {
-  const id = `${Date.now().toString(36)}-${Math.floor(Math.random() * 1e9).toString(36)}`;
+  const id = newId();
   own(id);
   last = undefined;
   void isOurs(id);
@@ -208,11 +226,11 @@ function isOurs(id: string): Promise<boolean> {
 }
 
 /** Saves a text as a file, as browsers do it: a download. */
-export function download(text: string, name: string): void {
+export function download(text: string, path: string): void {
   const address = URL.createObjectURL(new Blob([text], { type: 'application/toml' }));
   const link = document.createElement('a');
   link.href = address;
-  link.download = name;
+  link.download = leafOf(path);
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

@@ -25,8 +25,8 @@ export class EditorView {
   selected = $state.raw<Item | undefined>();
   /** What is selected beside it. */
   others = $state.raw<readonly Item[]>([]);
-  /** The host that is renamed in the drawing. */
-  renaming = $state<string | undefined>();
+  /** The item that is renamed where it is drawn. */
+  renaming = $state.raw<Item | undefined>();
   /** The key whose meaning is shown below the panel. */
   info = $state.raw<FormKey | undefined>();
   /** The word that this key has now, if it is one of several. */
@@ -65,6 +65,19 @@ export class EditorView {
   choose([first, ...others]: readonly Item[]): void {
     this.select(first);
     this.others = others;
+  }
+
+  /** A click selects, with Shift or Ctrl one more; a double click renames. */
+  click(item: Item, event: MouseEvent | TouchEvent): void {
+    if (event.shiftKey || event.ctrlKey || event.metaKey) this.toggle(item);
+    else if (event instanceof MouseEvent && event.detail > 1) this.rename(item);
+    else this.select(item);
+  }
+
+  /** Renames an item where it is drawn, and a bundle in its properties. */
+  rename(item: Item): void {
+    this.ask(item, item.section === 'bundle' ? `bundle.${item.name}` : '');
+    if (item.section !== 'bundle') this.renaming = item;
   }
 
   /** Adds others like them, beside them, and selects those. */

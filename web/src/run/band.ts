@@ -14,16 +14,17 @@ export interface Band {
 export type Bands = Record<string, Record<string, Band>>;
 
 const KEY = 'trunkline.band.';
-/** Points that are simulated, and the wall time for each, in milliseconds. */
-const POINTS = 8;
+/** The wall time for a point and for all of them, in milliseconds: with more points, each has less. */
 const BUDGET_MS = 400;
+const TOGETHER_MS = 8_000;
+const LEAST_MS = 40;
 
-/** Simulates the first points of a file; nothing of what cannot be simulated. */
+/** Simulates the points of a file, as many as there is time for; nothing of what cannot be simulated. */
 export async function simulated(text: string): Promise<Bands> {
   const bands: Bands = {};
   try {
-    for (let point = 0, count = 1; point < Math.min(count, POINTS); point += 1) {
-      const { points, report } = await api.predict({ text, point, budget_ms: BUDGET_MS });
+    for (let point = 0, count = 1; point < Math.min(count, TOGETHER_MS / LEAST_MS); point += 1) {
+      const { points, report } = await api.predict({ text, point, budget_ms: Math.round(Math.max(LEAST_MS, Math.min(BUDGET_MS, TOGETHER_MS / count))) });
       count = points.length;
       const flows = report.points[0]?.runs[0]?.flows ?? [];
       const band = ({ flow, figures }: (typeof flows)[number]) => {

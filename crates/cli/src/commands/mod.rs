@@ -184,17 +184,12 @@ fn store_failure(error: StoreError) -> Failure {
     if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
 }
 
-/// Writes the HTML report of a run into its folder, or to `to`; returns where it is.
-fn write_report(
-    run: &StoredRun,
-    counterpart: Option<&StoredRun>,
-    to: Option<PathBuf>,
-) -> Result<PathBuf, Failure> {
-    let path = to.unwrap_or_else(|| run.info.directory.join("report.html"));
+/// Writes the HTML report of a run into its folder; returns where it is.
+fn write_report(run: &StoredRun, counterpart: Option<&StoredRun>) -> Result<PathBuf, Failure> {
+    let path = run.info.directory.join("report.html");
     let html = trunkline_report::html(run, counterpart);
-    // The run's own folder may be on another host.
-    let folder = path.parent().filter(|folder| folder.starts_with(&run.info.directory));
-    let written = folder.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, html));
+    // The folder may be on another host.
+    let written = std::fs::create_dir_all(&run.info.directory).and_then(|()| std::fs::write(&path, html));
     written.map_err(|error| Failure::unwritable(&path, &error))?;
     Ok(path)
 }

@@ -41,7 +41,7 @@ pub(super) fn plan(global: &Global, arguments: &args::Plan) -> Result<u8, Failur
         true => None,
         false => {
             let run = store.run(found.run.id).map_err(Failure::environment)?;
-            write_report(&run, None, None)?;
+            write_report(&run, None)?;
             Some(write_pages(&plan, &found)?)
         }
     };

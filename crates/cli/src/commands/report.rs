@@ -1,5 +1,7 @@
 //! `trunkline report`
 
+use std::path::Path;
+
 use super::{open_store, write_report};
 use crate::args::{Global, Report};
 use crate::output::{self, Failure};
@@ -21,9 +23,15 @@ pub(super) fn report(global: &Global, arguments: &Report) -> Result<u8, Failure>
         output::note(format_args!("figures: {}", directory.display()));
     }
     // A store that can only be looked at has no place for it.
-    let path = match store.is_read_only() && arguments.html.is_none() {
-        true => None,
-        false => Some(write_report(&run, counterpart, arguments.html.clone())?),
+    let path = match &arguments.html {
+        Some(path) => {
+            let html = trunkline_server::saved_run(&store, &run, counterpart, Path::new("."));
+            std::fs::write(path, html.map_err(Failure::environment)?)
+                .map_err(|error| Failure::unwritable(path, &error))?;
+            Some(path.clone())
+        }
+        None if store.is_read_only() => None,
+        None => Some(write_report(&run, counterpart)?),
     };
     if global.json {
         trunkline_report::cautions(&run).into_iter().for_each(output::add_to_json);

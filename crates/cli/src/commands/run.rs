@@ -264,7 +264,7 @@ fn show(
     let counterpart = store.counterpart(&run).map_err(Failure::environment)?;
     let report = match arguments.no_report || arguments.shard.is_some() {
         true => None,
-        false => Some(write_report(&run, counterpart.as_ref(), None)?),
+        false => Some(write_report(&run, counterpart.as_ref())?),
     };
     let say: fn(String) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
     if let (Some(shard), false) = (arguments.shard, global.json) {

@@ -19,12 +19,13 @@ use crate::view::{Side, View, point_name};
 pub(crate) use settings::quoted;
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+/// The script of a report: it sorts and downloads tables.
+pub const REPORT_SCRIPT: &str = include_str!("script.js");
 
 /// The report of a run as one self-contained HTML file; beside its counterpart on the other backend if that is given
 /// and comes from the same experiment file.
 pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
-    html_with_sound(run, counterpart, &EmbeddedSounds::default())
+    whole_html(run, counterpart, &EmbeddedSounds::default(), None)
 }
 
 /// Audio inside the report.
@@ -36,6 +37,8 @@ pub struct EmbeddedSound {
     pub name: String,
     /// The audio as a `data:` address.
     pub address: String,
+    /// Its address at a server, by which the page inside the report finds it.
+    pub path: String,
 }
 
 /// All audio inside a report.
@@ -47,8 +50,26 @@ pub struct EmbeddedSounds {
     pub left_out: usize,
 }
 
-/// As [`html()`], with sound to play.
-pub fn html_with_sound(run: &StoredRun, counterpart: Option<&StoredRun>, sounds: &EmbeddedSounds) -> String {
+/// An interactive page inside a report. With JavaScript it takes the report's place, except on paper.
+#[derive(Clone, Debug)]
+pub struct EmbeddedPage<'a> {
+    /// The styles of the page.
+    pub style: &'a str,
+    /// A module that shows the page, without `</script`.
+    pub script: &'a str,
+    /// The data of the page, in base64.
+    pub data: &'a str,
+    /// The content security policy of the whole file, which allows this module and [`REPORT_SCRIPT`].
+    pub policy: &'a str,
+}
+
+/// As [`html()`], with sound to play, and with a page inside.
+pub fn whole_html(
+    run: &StoredRun,
+    counterpart: Option<&StoredRun>,
+    sounds: &EmbeddedSounds,
+    page: Option<&EmbeddedPage>,
+) -> String {
     let view = View::new(run, counterpart);
     let figures = figures(&view);
     let (of_sweep, of_points): (Vec<Figure>, Vec<Figure>) =
@@ -83,7 +104,7 @@ pub fn html_with_sound(run: &StoredRun, counterpart: Option<&StoredRun>, sounds:
         (settings::section(&view))
         (glossary())
     };
-    page(&run.info.name, &run.info.version, &header, &main)
+    document(&run.info.name, &run.info.version, &header, &main, page)
 }
 
 /// A section of a page with small figures, each with an id of its own, as a screen and a phone show them; nothing without figures.
@@ -110,22 +131,38 @@ pub fn figure_section(figures: &[(String, Chart)]) -> Markup {
 /// A page that looks like the report: its styles and its script inside, tables of class `data` sortable and downloadable,
 /// figures in the classes `on-screen` and `on-phone`. `version` is the version of Trunkline that made it.
 pub fn page(title: &str, version: &str, header: &Markup, main: &Markup) -> String {
+    document(title, version, header, main, None)
+}
+
+fn document(
+    title: &str,
+    version: &str,
+    header: &Markup,
+    main: &Markup,
+    page: Option<&EmbeddedPage>,
+) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
+                @if let Some(page) = page { meta http-equiv="Content-Security-Policy" content=(page.policy); }
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={ "Trunkline " (version) };
                 title { (title) " · Trunkline" }
                 style { (PreEscaped(STYLE)) }
+                @if let Some(page) = page { style media="not all" { (PreEscaped(page.style)) } }
             }
             body {
                 header { (header) }
                 main { (main) }
                 footer { p { "Made by Trunkline " (version) "." } }
-                script { (PreEscaped(SCRIPT)) }
+                script { (PreEscaped(REPORT_SCRIPT)) }
+                @if let Some(page) = page {
+                    script id="saved" type="application/octet-stream" { (PreEscaped(page.data)) }
+                    script type="module" { (PreEscaped(page.script)) }
+                }
             }
         }
     }
@@ -142,10 +179,10 @@ fn sound(view: &View, EmbeddedSounds { sounds, left_out }: &EmbeddedSounds) -> M
                     " " (sounds.len()) " of " (sounds.len() + left_out) " channels: for the others there was no room, or they could not be reconstructed."
                 }
             }
-            @for EmbeddedSound { point, name, address } in sounds {
+            @for EmbeddedSound { point, name, address, path } in sounds {
                 @let point = view.points().iter().find(|one| one.index == *point).map(|one| point_name(one, view.axes()));
                 @let title = match point { Some(point) if !point.is_empty() => format!("{name}, {point}"), _ => name.clone() };
-                p { (title) br; audio controls preload="none" src=(address) aria-label=(title) {} }
+                p { (title) br; audio controls preload="none" src=(address) data-path=(path) aria-label=(title) {} }
             }
         }
     }

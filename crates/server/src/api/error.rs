@@ -1,5 +1,7 @@
 //! Errors of the API.
 
+use std::fmt;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -52,6 +54,12 @@ pub enum ErrorKind {
 pub struct ApiError {
     status: StatusCode,
     info: ErrorInfo,
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.info.message)
+    }
 }
 
 impl ApiError {

@@ -37,8 +37,8 @@ pub(crate) async fn asset(method: Method, uri: Uri, headers: HeaderMap) -> Respo
         )
         .into_response();
     }
-    if let Some(response) = from_disk(name) {
-        return response;
+    if let Some(bytes) = read(name) {
+        return typed(kind(name), bytes.into());
     }
     match FILES.iter().find(|file| file.name == name) {
         Some(file) => file.answer(&headers),
@@ -51,6 +51,12 @@ pub(crate) async fn asset(method: Method, uri: Uri, headers: HeaderMap) -> Respo
             ApiError::not_found(format_args!("there is no `{}`", uri.path().escape_debug())).into_response()
         }
     }
+}
+
+/// A text of the page's build, for a file in which the page is saved.
+pub(crate) fn text(name: &str) -> Option<String> {
+    let built = || FILES.iter().find(|file| file.name == name).map(|file| file.bytes.to_vec());
+    String::from_utf8(read(name).or_else(built)?).ok()
 }
 
 /// True for a browser that shows the answer; the page itself asks for its parts without HTML.
@@ -94,16 +100,15 @@ impl Embedded {
 
 /// A file of a build on disk: for who works on the page. `TRUNKLINE_WEB` names its folder.
 #[cfg(debug_assertions)]
-fn from_disk(name: &str) -> Option<Response> {
+fn read(name: &str) -> Option<Vec<u8>> {
     let folder = std::path::PathBuf::from(std::env::var_os("TRUNKLINE_WEB")?);
     let is_inside =
         std::path::Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    let bytes = is_inside.then(|| std::fs::read(folder.join(name)).ok()).flatten()?;
-    Some(typed(kind(name), bytes.into()))
+    is_inside.then(|| std::fs::read(folder.join(name)).ok()).flatten()
 }
 
 #[cfg(not(debug_assertions))]
-fn from_disk(_name: &str) -> Option<Response> {
+fn read(_name: &str) -> Option<Vec<u8>> {
     None
 }
 

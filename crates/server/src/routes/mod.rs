@@ -7,6 +7,7 @@ mod jobs;
 pub(crate) mod results;
 mod rewind;
 mod runs;
+mod saved;
 mod server;
 mod sound;
 mod traces;
@@ -23,6 +24,8 @@ use utoipa_axum::routes;
 use crate::api::{self, ApiError, ErrorKind};
 use crate::app::App;
 use crate::{compare, drawing, forms, papers, predict};
+
+pub use saved::saved_run;
 
 /// Prefix of all paths.
 pub(crate) const BASE: &str = "/api/v1";
@@ -72,6 +75,7 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         .routes(routes!(runs::resume))
         .routes(routes!(runs::stop))
         .routes(routes!(results::report))
+        .routes(routes!(saved::saved))
         .routes(routes!(results::export))
         .routes(routes!(results::csv))
         .routes(routes!(results::json))

@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
-use trunkline_report::EmbeddedSounds;
 use trunkline_store::StoredRun;
 use utoipa::IntoParams;
 
@@ -27,32 +26,15 @@ pub(crate) struct WhichTable {
     pub(crate) table: Option<String>,
 }
 
-/// Contents of a report.
-#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
-#[serde(default, deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct ReportWith {
-    /// True to include the heard audio of the first channel of each flow whose audio was kept, in the first repetition of
-    /// each point, up to 2.5 MB.
-    pub(crate) sound: bool,
-}
-
 /// The report: one self-contained HTML file.
 #[utoipa::path(
     get, path = "/runs/{id}/report", tag = "runs",
-    params(("id" = u64, Path, description = "The run's number"), ReportWith),
+    params(("id" = u64, Path, description = "The run's number")),
     responses((status = 200, body = String, content_type = "text/html"))
 )]
-pub(crate) async fn report(
-    State(app): Shared,
-    Path(id): Path<u64>,
-    Query(with): Query<ReportWith>,
-) -> Result<Response, ApiError> {
+pub(crate) async fn report(State(app): Shared, Path(id): Path<u64>) -> Result<Response, ApiError> {
     let html = app
-        .blocking(move |app| {
-            let sounds = if with.sound { app.sounds(id)? } else { EmbeddedSounds::default() };
-            app.with_counterpart(id, |run, other| Ok(trunkline_report::html_with_sound(run, other, &sounds)))
-        })
+        .blocking(move |app| app.with_counterpart(id, |run, other| Ok(trunkline_report::html(run, other))))
         .await?;
     Ok(([report_policy(), content("text/html; charset=utf-8")], html).into_response())
 }
@@ -203,7 +185,7 @@ pub(crate) async fn audio(
 
 impl App {
     /// A run, together with a run of the same experiment on another backend if there is one.
-    fn with_counterpart<R>(
+    pub(super) fn with_counterpart<R>(
         &self,
         id: u64,
         show: impl FnOnce(&StoredRun, Option<&StoredRun>) -> Result<R, ApiError>,

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderMap};
 use serde::Deserialize;
-use trunkline_store::{Imported as Taken, RunFilter};
+use trunkline_store::{Imported as Taken, RunFilter, StoredRun};
 use utoipa::IntoParams;
 
 use crate::api::{
@@ -147,23 +147,28 @@ pub(crate) async fn run(State(app): Shared, Path(id): Path<u64>) -> Result<Json<
     app.blocking(move |app| {
         let run = app.store.run(id)?;
         let counterpart = app.store.counterpart(&run)?;
-        let points = run.points.iter().map(|point| api::RunPoint {
-            index: point.index,
-            choice: point.choice.clone(),
-            values: values(&run.axes, &point.choice),
-            repetitions: point.repetitions.iter().map(|one| repetition(one, &run.info.directory)).collect(),
-        });
-        Ok(Json(Run {
-            info: app.shown(&run.info),
-            axes: run.axes.iter().map(Into::into).collect(),
-            limits: run.limits.iter().map(Into::into).collect(),
-            points: points.collect(),
-            counterpart: counterpart.as_ref().map(|other| other.info.id),
-            figures: trunkline_report::json(&run, counterpart.as_ref()),
-            text: run.text,
-        }))
+        Ok(Json(Run { info: app.shown(&run.info), ..whole(&run, counterpart.as_ref()) }))
     })
     .await
+}
+
+/// A run with its results, without the job that executes it.
+pub(super) fn whole(run: &StoredRun, counterpart: Option<&StoredRun>) -> Run {
+    let points = run.points.iter().map(|point| api::RunPoint {
+        index: point.index,
+        choice: point.choice.clone(),
+        values: values(&run.axes, &point.choice),
+        repetitions: point.repetitions.iter().map(|one| repetition(one, &run.info.directory)).collect(),
+    });
+    Run {
+        info: RunInfo { summary: (&run.info).into(), job: None },
+        axes: run.axes.iter().map(Into::into).collect(),
+        limits: run.limits.iter().map(Into::into).collect(),
+        points: points.collect(),
+        counterpart: counterpart.map(|other| other.info.id),
+        figures: trunkline_report::json(run, counterpart),
+        text: run.text.clone(),
+    }
 }
 
 /// Removes a run with all its files.

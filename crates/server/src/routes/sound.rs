@@ -5,14 +5,12 @@ use std::ops::Range;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use data_encoding::BASE64;
 use serde::Deserialize;
 use trunkline_audio::format::{Encoding, Endian, Format};
 use trunkline_audio::wav::header_of;
 use trunkline_core::{Duration, Seed, Time};
 use trunkline_experiment::Experiment;
 use trunkline_metrics::{Fate, Record};
-use trunkline_report::{EmbeddedSound, EmbeddedSounds};
 use trunkline_runner::{ChannelSound, channel_sound};
 use trunkline_store::StoredRun;
 use utoipa::{IntoParams, ToSchema};
@@ -22,9 +20,6 @@ use super::traces::{Which, trace};
 use crate::api::{ApiError, Moment, Pieces};
 use crate::app::{App, Shared};
 use crate::extract::{Path, Query};
-
-/// Maximum length of the audio inside a report, in bytes.
-const EMBEDDED: usize = 2_500_000;
 
 /// A channel.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
@@ -141,13 +136,15 @@ pub(crate) async fn moment(
     app.blocking(move |app| app.moment(&which, at).map(Json)).await
 }
 
-fn wav(sample_rate: u32, samples: &[f32]) -> Vec<u8> {
+/// A WAV file.
+pub(super) fn wav(sample_rate: u32, samples: &[f32]) -> Vec<u8> {
     let mut wav = header_of(1, sample_rate, samples.len() as u64).to_vec();
     Format { encoding: Encoding::I16, endian: Endian::Little }.encode(samples, &mut wav);
     wav
 }
 
-fn found(sound: &ChannelSound) -> Pieces {
+/// The lost and the late pieces of a channel's sound.
+pub(super) fn found(sound: &ChannelSound) -> Pieces {
     let length = sound.samples as f64 / f64::from(sound.sample_rate);
     let seconds = |Range { start, end }: Range<usize>| [start as f64 * length, end as f64 * length];
     let of = |is_it: fn(Fate) -> bool| runs(&sound.fates, is_it).map(seconds).collect();
@@ -171,38 +168,6 @@ fn runs(fates: &[Fate], is_it: fn(Fate) -> bool) -> impl Iterator<Item = Range<u
 }
 
 impl App {
-    /// The audio of a run that a report includes: as much as fits.
-    pub(super) fn sounds(&self, id: u64) -> Result<EmbeddedSounds, ApiError> {
-        let run = self.store.run(id)?;
-        let experiment = self.stored_experiment(&run).ok();
-        let (mut sounds, mut left_out) = (Vec::new(), 0);
-        let (mut length, mut is_full) = (0, false);
-        for (point, one) in
-            run.points.iter().filter_map(|point| Some((point.index, point.repetitions.first()?)))
-        {
-            for (flow, _) in &one.traces {
-                let file = format!("{flow}-0-0.wav");
-                let which = Which { id, point, repetition: one.index, flow: flow.clone() };
-                if !one.audio.iter().any(|path| path.ends_with(&file)) {
-                    continue;
-                }
-                left_out += 1;
-                let Some(experiment) = experiment.as_ref().filter(|_| !is_full) else { continue };
-                let Ok(sound) = sound_of(&run, experiment, &which, Asked::default()) else { continue };
-                let bytes = wav(sound.sample_rate, &sound.heard);
-                length += bytes.len();
-                is_full = length > EMBEDDED;
-                if is_full {
-                    continue;
-                }
-                left_out -= 1;
-                let address = format!("data:audio/wav;base64,{}", BASE64.encode(&bytes));
-                sounds.push(EmbeddedSound { point, name: format!("{flow}, channel 1"), address });
-            }
-        }
-        Ok(EmbeddedSounds { sounds, left_out })
-    }
-
     /// The message of a flow that is nearest to a dot.
     pub(super) fn nearest(&self, which: &Which, at: At) -> Result<Record, ApiError> {
         let mut nearest: Option<((f64, bool), Record)> = None;
@@ -234,7 +199,7 @@ impl App {
 }
 
 /// The sound of a channel of a run.
-fn sound_of(
+pub(super) fn sound_of(
     run: &StoredRun,
     experiment: &Experiment,
     which: &Which,

@@ -1,6 +1,6 @@
 //! Traces: every message of a flow, thinned to what a chart can show.
 
-use std::path::PathBuf;
+use std::path::{Path as FilePath, PathBuf};
 
 use axum::Json;
 use axum::extract::State;
@@ -120,7 +120,7 @@ pub(crate) async fn latency(
     let bytes = app
         .blocking(move |app| {
             let path = app.trace(&which)?;
-            Ok(packed(&trunkline_store::latency_series(&path, range, buckets)?))
+            Ok(packed(&trunkline_store::latency_series(&path, range, buckets, LatencySeries::EXACT_UP_TO)?))
         })
         .await?;
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"))], bytes)
@@ -141,16 +141,18 @@ pub(crate) async fn cdf(
     if !(2..=MOST_POINTS).contains(&points) {
         return Err(ApiError::input(format_args!("`points` must be from 2 to {MOST_POINTS}, not {points}")));
     }
-    app.blocking(move |app| {
-        let cdf = trunkline_store::latency_cdf(&app.trace(&which)?, points)?;
-        Ok(Json(Cdf {
-            quantity: "latency".to_owned(),
-            unit: "s".to_owned(),
-            p: cdf.points.iter().map(|point| point.share).collect(),
-            value: cdf.points.iter().map(|point| point.latency.as_secs_f64()).collect(),
-        }))
+    app.blocking(move |app| Ok(Json(distribution(&app.trace(&which)?, points)?))).await
+}
+
+/// The latency distribution of a trace, with at most this many points.
+pub(super) fn distribution(trace: &FilePath, points: usize) -> Result<Cdf, ApiError> {
+    let cdf = trunkline_store::latency_cdf(trace, points)?;
+    Ok(Cdf {
+        quantity: "latency".to_owned(),
+        unit: "s".to_owned(),
+        p: cdf.points.iter().map(|point| point.share).collect(),
+        value: cdf.points.iter().map(|point| point.latency.as_secs_f64()).collect(),
     })
-    .await
 }
 
 /// Throughput, retransmissions and backlogs over time.
@@ -165,7 +167,8 @@ pub(crate) async fn over_time(
     app.blocking(move |app| Ok(Json(shown(&app.repetition(which)?)?))).await
 }
 
-fn shown(repetition: &StoredRepetition) -> Result<OverTime, ApiError> {
+/// Throughput, retransmissions and backlogs of a repetition.
+pub(super) fn shown(repetition: &StoredRepetition) -> Result<OverTime, ApiError> {
     let summary = repetition.summary.as_ref();
     let interval = SHORTEST.max(summary.map_or(SHORTEST, |summary| summary.duration / INTERVALS));
     let flow = |(name, trace): &(String, PathBuf)| {
@@ -281,7 +284,7 @@ fn range(from: Option<f64>, to: Option<f64>) -> Result<Option<(Time, Time)>, Api
 }
 
 /// The format that `/latency` describes.
-fn packed(series: &LatencySeries) -> Vec<u8> {
+pub(super) fn packed(series: &LatencySeries) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(9 + 12 * series.points.len() + 8 * series.lost.len());
     bytes.extend((series.points.len() as u32).to_le_bytes());
     bytes.push(u8::from(series.is_exact));

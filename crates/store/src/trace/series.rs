@@ -31,8 +31,8 @@ impl LatencySeries {
 }
 
 /// Reads the latencies of the messages sent at or after the first time of `range` and before the second, all of them
-/// without one; `buckets` (at least one) is into how many equal parts the range is divided if there are more than
-/// [`LatencySeries::EXACT_UP_TO`].
+/// without one; `buckets` (at least one) is into how many equal parts the range is divided if there are more than `exact_up_to`,
+/// usually [`LatencySeries::EXACT_UP_TO`].
 ///
 /// A message that was given up and arrived after all is among the lost ones and has a latency too, as in the trace.
 ///
@@ -42,13 +42,14 @@ pub fn latency_series(
     path: &Path,
     range: Option<(Time, Time)>,
     buckets: usize,
+    exact_up_to: usize,
 ) -> Result<LatencySeries, StoreError> {
     let (from, to) = match range {
         Some(range) => range,
         None => whole(path)?,
     };
-    let mut latencies = Thinned::new(from, to, buckets);
-    let mut lost = Thinned::new(from, to, buckets);
+    let mut latencies = Thinned::new(from, to, buckets, exact_up_to);
+    let mut lost = Thinned::new(from, to, buckets, exact_up_to);
     let is_within = |at: Time| from <= at && at < to;
     read_courses(
         path,
@@ -88,14 +89,15 @@ struct Thinned {
     /// Made when there are too many for `all`.
     buckets: Vec<Option<Bucket>>,
     wanted: usize,
+    exact_up_to: usize,
 }
 
 impl Thinned {
-    fn new(from: Time, to: Time, buckets: usize) -> Thinned {
+    fn new(from: Time, to: Time, buckets: usize, exact_up_to: usize) -> Thinned {
         let wanted = buckets.max(1);
         let nanos = to.since(from).as_nanos().div_ceil(wanted as u64).max(1);
         let length = Duration::from_nanos(nanos);
-        Thinned { from, length, counted: 0, all: Vec::new(), buckets: Vec::new(), wanted }
+        Thinned { from, length, counted: 0, all: Vec::new(), buckets: Vec::new(), wanted, exact_up_to }
     }
 
     /// Takes a point of the range.
@@ -104,7 +106,7 @@ impl Thinned {
         self.counted += 1;
         if self.buckets.is_empty() {
             self.all.push((at, latency));
-            if self.all.len() > LatencySeries::EXACT_UP_TO {
+            if self.all.len() > self.exact_up_to {
                 self.buckets = vec![None; self.wanted];
                 for (n, point) in (1..).zip(std::mem::take(&mut self.all)) {
                     self.sort_in(n, point);

@@ -20,6 +20,8 @@ fn trace(directory: &tempfile::TempDir, records: &[Record], group_rows: usize) -
     file.finish(&mut workshop).unwrap()
 }
 
+const ALL: usize = LatencySeries::EXACT_UP_TO;
+
 /// What a series of these records should be, if all are in it.
 fn exact(records: &[Record], from: Time, to: Time) -> LatencySeries {
     let within = |at: &Time| from <= *at && *at < to;
@@ -55,7 +57,7 @@ proptest! {
         let path = trace(&directory, &records, group_rows);
         let scale = |n: u64| Time::from_nanos(if near { n % 100_000 } else { n });
         let (from, to) = (scale(range.0.min(range.1)), scale(range.0.max(range.1)));
-        prop_assert_eq!(latency_series(&path, Some((from, to)), 7).unwrap(), exact(&records, from, to));
+        prop_assert_eq!(latency_series(&path, Some((from, to)), 7, ALL).unwrap(), exact(&records, from, to));
     }
 
     #[test]
@@ -83,7 +85,7 @@ fn all_of_a_short_trace_is_in_it() {
     let directory = tempfile::tempdir().unwrap();
     let records: Vec<Record> = (0..20_000).map(nth).collect();
     let path = trace(&directory, &records, 5_000);
-    assert_eq!(latency_series(&path, None, 100).unwrap(), exact(&records, Time::ZERO, Time::MAX));
+    assert_eq!(latency_series(&path, None, 100, ALL).unwrap(), exact(&records, Time::ZERO, Time::MAX));
 }
 
 #[test]
@@ -98,7 +100,7 @@ fn of_a_long_trace_no_peak_is_missing() {
     let path = trace(&directory, &records, 30_000);
     let all = exact(&records, Time::ZERO, Time::MAX);
     let buckets = 500;
-    let series = latency_series(&path, None, buckets).unwrap();
+    let series = latency_series(&path, None, buckets, ALL).unwrap();
     assert_eq!(
         (series.is_exact, series.counted, series.lost_counted),
         (false, all.counted, all.lost_counted)
@@ -118,7 +120,7 @@ fn of_a_long_trace_no_peak_is_missing() {
     assert_eq!(series.lost.len(), all.lost.len(), "there are few enough to tell each");
     // A closer look shows each.
     let (from, to) = (Time::from_nanos(50_000_000_000), Time::from_nanos(90_000_000_000));
-    assert_eq!(latency_series(&path, Some((from, to)), buckets).unwrap(), exact(&records, from, to));
+    assert_eq!(latency_series(&path, Some((from, to)), buckets, ALL).unwrap(), exact(&records, from, to));
 }
 
 #[test]
@@ -126,7 +128,17 @@ fn of_many_lost_messages_one_of_each_bucket_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let lost = |n: u32| Record { received: None, fate: Fate::Lost, ..nth(n) };
     let records: Vec<Record> = (0..60_000).map(lost).collect();
-    let series = latency_series(&trace(&directory, &records, 30_000), None, 600).unwrap();
+    let series = latency_series(&trace(&directory, &records, 30_000), None, 600, ALL).unwrap();
     assert_eq!((series.counted, series.lost_counted, series.lost.len()), (0, 60_000, 600));
     assert!(series.is_exact && series.points.is_empty() && series.lost.is_sorted());
+}
+
+#[test]
+fn fewer_latencies_than_usual_are_told_one_by_one_if_so_wanted() {
+    let directory = tempfile::tempdir().unwrap();
+    let records: Vec<Record> = (0..2_000).map(nth).collect();
+    let path = trace(&directory, &records, 5_000);
+    let series = latency_series(&path, None, 100, 400).unwrap();
+    assert!(!series.is_exact && series.points.len() <= 400, "{}", series.points.len());
+    assert!(latency_series(&path, None, 100, 2_000).unwrap().is_exact);
 }

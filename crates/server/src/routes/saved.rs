@@ -1,0 +1,309 @@
+//! A run as one HTML file: the report, and inside it the page with the answers that the page would ask a server for.
+
+use std::io::{self, Write as _};
+use std::ops::Range;
+use std::path::Path as FilePath;
+
+use axum::extract::State;
+use axum::response::Response;
+use data_encoding::BASE64;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde::Serialize;
+use trunkline_experiment::Experiment;
+use trunkline_report::{EmbeddedPage, EmbeddedSound, EmbeddedSounds, REPORT_SCRIPT, meanings, whole_html};
+use trunkline_store::{LatencySeries, Store, StoredPoint, StoredRepetition, StoredRun};
+
+use super::results::download;
+use super::runs;
+use super::sound::{Asked, found, sound_of, wav};
+use super::traces::{Which, distribution, packed, shown, trace};
+use crate::api::{ApiError, Definition, MAIN_FILE, Run};
+use crate::app::Shared;
+use crate::assets;
+use crate::extract::Path;
+use crate::files::ServedFiles;
+
+/// Size that the file stays below, in bytes, unless the report alone is larger.
+const LIMIT: usize = 4_900_000;
+/// Maximum length of the audio inside, in bytes.
+const SOUND: usize = 1_600_000;
+/// Least bytes for a trace: its distribution, its share of what is measured over time, and this many messages.
+const LEAST_OF_TRACE: usize = 16_000;
+const LEAST_MESSAGES: usize = 500;
+/// Bytes of a message.
+const MESSAGE: usize = 12;
+/// Number of points of a distribution.
+const CDF_POINTS: usize = 300;
+
+/// The run as one HTML file below 5 MB: the report, and the page with its interactive charts and the audio. It opens offline.
+#[utoipa::path(
+    get, path = "/runs/{id}/saved.html", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
+    responses((status = 200, body = String, content_type = "text/html"))
+)]
+pub(crate) async fn saved(State(app): Shared, Path(id): Path<u64>) -> Result<Response, ApiError> {
+    let (name, html) = app
+        .blocking(move |app| {
+            app.with_counterpart(id, |run, other| {
+                let html = saved_run(&app.store, run, other, &app.files)?;
+                Ok((format!("{}-run-{id}.html", run.info.name), html))
+            })
+        })
+        .await?;
+    Ok(download(&name, "text/html; charset=utf-8", html.into()))
+}
+
+/// A run as one HTML file: the report with audio, and the page with what it needs in place of a server. Traces are thinned so that
+/// it stays below 5 MB. `files` is the folder of the files that the experiment names, unless the store has kept them.
+///
+/// # Errors
+/// If a trace cannot be read.
+pub fn saved_run(
+    store: &Store,
+    run: &StoredRun,
+    counterpart: Option<&StoredRun>,
+    files: &FilePath,
+) -> Result<String, ApiError> {
+    let files = ServedFiles { folder: files.to_owned() };
+    let experiment = trunkline_runner::stored(store, run, MAIN_FILE, &files).ok();
+    let (Some(script), Some(style)) = (assets::text("saved.js"), assets::text("saved.css")) else {
+        return Err(ApiError::environment(
+            "this program was built without its page, of which a saved file is made",
+        ));
+    };
+    let hash =
+        |script: &str| BASE64.encode(ring::digest::digest(&ring::digest::SHA256, script.as_bytes()).as_ref());
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}' 'sha256-{}'; style-src 'unsafe-inline'; img-src data: blob:; \
+         media-src data: blob:; base-uri 'none'; form-action 'none'",
+        hash(REPORT_SCRIPT),
+        hash(&script)
+    );
+    let mut table = Table::default();
+    let (sounds, channels) = sounds(run, experiment.as_ref(), &mut table);
+    table.json("/definitions", &meanings().map(Definition::from).collect::<Vec<_>>());
+    let whole = whole(run, counterpart);
+    let html = |data: &str| {
+        let page = EmbeddedPage { style: &style, script: &script, data, policy: &policy };
+        whole_html(run, counterpart, &sounds, Some(&page))
+    };
+    // What stands in the file whatever is chosen of the traces.
+    let with = |thinned: &Thinned| -> Result<String, ApiError> {
+        let mut table = table.clone();
+        thinned.add(run, &whole, &channels, sounds.left_out, &mut table)?;
+        Ok(html(&table.packed()?))
+    };
+    let nothing = Thinned { repetitions: Vec::new(), messages: 0 };
+    let room = LIMIT.saturating_sub(with(&nothing)?.len()) * 3 / 4;
+    let mut thinned = Thinned::to_fit(run, room);
+    loop {
+        let file = with(&thinned)?;
+        if file.len() <= LIMIT || thinned.repetitions.is_empty() {
+            return Ok(file);
+        }
+        thinned.shrink();
+    }
+}
+
+/// The run as the page in the file gets it: alone, and without the folder where it is stored.
+fn whole(run: &StoredRun, counterpart: Option<&StoredRun>) -> Run {
+    let mut whole = Run { counterpart: None, ..runs::whole(run, counterpart) };
+    whole.info.summary.directory.clear();
+    whole
+}
+
+/// Traces in the file.
+struct Thinned<'a> {
+    repetitions: Vec<(&'a StoredPoint, &'a StoredRepetition)>,
+    /// Maximum number of messages of each trace.
+    messages: usize,
+}
+
+impl<'a> Thinned<'a> {
+    /// All repetitions, or the first of each point, or of the first points, as `room` bytes have place for them.
+    fn to_fit(run: &'a StoredRun, room: usize) -> Thinned<'a> {
+        let of = |point: &'a StoredPoint| point.repetitions.iter().map(move |one| (point, one));
+        let traces = |repetitions: &[(&StoredPoint, &StoredRepetition)]| -> usize {
+            repetitions.iter().map(|(_, one)| one.traces.len()).sum()
+        };
+        let mut repetitions: Vec<_> = run.points.iter().flat_map(of).collect();
+        if traces(&repetitions) * LEAST_OF_TRACE > room {
+            repetitions = run.points.iter().filter_map(|point| of(point).next()).collect();
+        }
+        while traces(&repetitions) * LEAST_OF_TRACE > room {
+            repetitions.pop();
+        }
+        let each = room / traces(&repetitions).max(1);
+        let messages = (each.saturating_sub(LEAST_OF_TRACE / 2) / MESSAGE).max(LEAST_MESSAGES);
+        Thinned { repetitions, messages: messages.min(LatencySeries::EXACT_UP_TO) }
+    }
+
+    fn shrink(&mut self) {
+        match self.messages > LEAST_MESSAGES {
+            true => self.messages = (self.messages / 2).max(LEAST_MESSAGES),
+            false => self.repetitions.truncate(self.repetitions.len() / 2),
+        }
+    }
+
+    /// Adds the answers about the run and about these traces to the table.
+    fn add(
+        &self,
+        run: &StoredRun,
+        whole: &Run,
+        channels: &[String],
+        left_out: usize,
+        table: &mut Table,
+    ) -> Result<(), ApiError> {
+        let mut is_thinned = false;
+        let mut whole = whole.clone();
+        for (point, one) in whole.points.iter_mut().flat_map(|point| {
+            let index = point.index;
+            point.repetitions.iter_mut().map(move |one| (index, one))
+        }) {
+            let at = repetition(run.info.id, point, one.index);
+            let is_kept = |(point_kept, kept): &(&StoredPoint, &StoredRepetition)| {
+                (point_kept.index, kept.index) == (point, one.index)
+            };
+            match self.repetitions.iter().find(|both| is_kept(both)) {
+                None => one.traces.clear(),
+                Some((_, stored)) => {
+                    table.json(&format!("{at}/over-time"), &shown(stored)?);
+                    let (id, repetition) = (run.info.id, one.index);
+                    let path =
+                        |flow: &String| trace(run, &Which { id, point, repetition, flow: flow.clone() }).ok();
+                    // A run that was imported without its files has none.
+                    one.traces.retain(|name| path(&name.flow).is_some());
+                    for name in &one.traces {
+                        let Some(trace) = path(&name.flow) else { continue };
+                        let series =
+                            trunkline_store::latency_series(&trace, None, self.messages / 4, self.messages)?;
+                        is_thinned |= !series.is_exact;
+                        table.add(&format!("{at}/flows/{}/latency", name.flow), &packed(&series));
+                        table.json(
+                            &format!("{at}/flows/{}/cdf", name.flow),
+                            &distribution(&trace, CDF_POINTS)?,
+                        );
+                    }
+                }
+            }
+            one.audio.retain(|file| channels.contains(&format!("{at}/{file}")));
+        }
+        let all: usize = run.points.iter().map(|point| point.repetitions.len()).sum();
+        let mut note = vec![format!("This file was saved from run {}.", run.info.id)];
+        if is_thinned {
+            note.push(format!("Of a long trace it has up to {} messages, among them the smallest and the largest latency of each moment.", self.messages));
+        }
+        if self.repetitions.len() < all {
+            note.push(format!(
+                "It has the messages of {} of {all} repetitions; the figures are of all.",
+                self.repetitions.len()
+            ));
+        }
+        if left_out + channels.len() > 0 {
+            let some = match left_out {
+                0 => String::new(),
+                _ => format!(", for {} of {} of them", channels.len(), channels.len() + left_out),
+            };
+            note.push(format!(
+                "Its audio is the first channel of each flow in the first repetition of each point{some}."
+            ));
+        }
+        note.push("The cause of a moment and other playout delays need a server with the run.".to_owned());
+        table.json("/saved", &note.join(" "));
+        table.json(&format!("/runs/{}", run.info.id), &whole);
+        Ok(())
+    }
+}
+
+/// Answers by their addresses.
+#[derive(Clone, Default)]
+struct Table {
+    places: Vec<(String, Range<usize>)>,
+    bodies: Vec<u8>,
+}
+
+impl Table {
+    fn add(&mut self, path: &str, body: &[u8]) {
+        // What a channel sent is the same at all points.
+        let known =
+            self.places.iter().map(|(_, place)| place).find(|place| self.bodies[(*place).clone()] == *body);
+        let place = known.cloned().unwrap_or_else(|| {
+            self.bodies.extend(body);
+            self.bodies.len() - body.len()..self.bodies.len()
+        });
+        self.places.push((path.to_owned(), place));
+    }
+
+    fn json(&mut self, path: &str, value: &impl Serialize) {
+        // These types have no maps with other keys than text.
+        self.add(path, &serde_json::to_vec(value).unwrap_or_default());
+    }
+
+    /// In base64, compressed: the length of the index as a u32, the index as JSON, and the bodies.
+    fn packed(&self) -> Result<String, ApiError> {
+        let places: Vec<_> = self.places.iter().map(|(path, place)| (path, place.start, place.end)).collect();
+        let compress = || -> io::Result<Vec<u8>> {
+            let index = serde_json::to_vec(&places)?;
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(&(index.len() as u32).to_le_bytes())?;
+            encoder.write_all(&index)?;
+            encoder.write_all(&self.bodies)?;
+            encoder.finish()
+        };
+        Ok(BASE64.encode(&compress().map_err(ApiError::environment)?))
+    }
+}
+
+/// The first channel of each flow whose audio was kept, in the first repetition of each point, as far as there is room: what is
+/// heard in the report, the rest in the table. Also the addresses of their files.
+fn sounds(
+    run: &StoredRun,
+    experiment: Option<&Experiment>,
+    table: &mut Table,
+) -> (EmbeddedSounds, Vec<String>) {
+    let (mut embedded, mut files) = (EmbeddedSounds::default(), Vec::new());
+    let mut length = 0;
+    for (point, one) in run.points.iter().filter_map(|point| Some((point.index, point.repetitions.first()?)))
+    {
+        for (flow, _) in &one.traces {
+            let file = format!("{flow}-0-0.wav");
+            let Some(path) = one.audio.iter().find(|path| path.ends_with(&file)) else { continue };
+            let which = Which { id: run.info.id, point, repetition: one.index, flow: flow.clone() };
+            let sound = experiment
+                .filter(|_| length < SOUND)
+                .and_then(|experiment| sound_of(run, experiment, &which, Asked::default()).ok());
+            let Some(sound) = sound else {
+                embedded.left_out += 1;
+                continue;
+            };
+            let [sent, heard] = [&sound.sent, &sound.heard].map(|samples| wav(sound.sample_rate, samples));
+            let before = table.bodies.len();
+            let at = repetition(run.info.id, point, one.index);
+            let address = |what: &str| format!("{at}/flows/{flow}/{what}?member=0&channel=0");
+            let mut with = table.clone();
+            with.add(&format!("{}&of=sent", address("sound.wav")), &sent);
+            with.json(&address("pieces"), &found(&sound));
+            let longer = length + heard.len() + with.bodies.len() - before;
+            if longer > SOUND {
+                embedded.left_out += 1;
+                continue;
+            }
+            length = longer;
+            *table = with;
+            embedded.sounds.push(EmbeddedSound {
+                point,
+                name: format!("{flow}, channel 1"),
+                address: format!("data:audio/wav;base64,{}", BASE64.encode(&heard)),
+                path: format!("{}&of=heard", address("sound.wav")),
+            });
+            let inside = path.strip_prefix(&run.info.directory).unwrap_or(path);
+            files.push(format!("{at}/{}", inside.to_string_lossy()));
+        }
+    }
+    (embedded, files)
+}
+
+/// The address of a repetition, as the page asks for it.
+fn repetition(run: u64, point: u32, repetition: u32) -> String {
+    format!("/runs/{run}/points/{point}/repetitions/{repetition}")
+}
