@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -270,6 +273,45 @@ def test_dask_loses_a_worker_and_nothing_else(
         run = longer.run(executor=client, store=store, progress=lambda at: at.repetitions >= 2 and done.set())
         killer.join()
     assert run.is_complete
+    assert results(run) == whole
+
+
+def test_a_scheduler_of_dask_is_restarted(
+    longer: trunkline.Experiment, store: trunkline.Store, whole: Any
+) -> None:
+    """The client finds the new scheduler by its address; what the old one had is measured again."""
+    distributed = pytest.importorskip("distributed")
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = str(bound.getsockname()[1])
+    address = f"tcp://127.0.0.1:{port}"
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(module: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", f"distributed.cli.{module}", *arguments, "--no-dashboard"]
+        started.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+
+    def start_cluster() -> None:
+        start("dask_scheduler", "--host", "127.0.0.1", "--port", port)
+        for _ in range(2):
+            start("dask_worker", address, "--no-nanny", "--nthreads", "1")
+
+    def progress(at: trunkline.Done) -> None:
+        if at.repetitions >= 2 and len(started) == 3:
+            started[0].kill()
+            started[0].wait()
+            start_cluster()
+
+    start_cluster()
+    try:
+        with distributed.Client(address, timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+            run = longer.run(executor=client, store=store, progress=progress)
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    assert len(started) == 6 and run.is_complete
     assert results(run) == whole
 
 

@@ -117,7 +117,10 @@ class Sweep:
         try:
             while self._missing:
                 self._submit()
-                self._collect()
+                self._collect(0.2)
+                # All that has been returned, so that no batch that is over counts as a straggler.
+                while self._missing and not self._returned.empty():
+                    self._collect(0.0)
                 done = self.of - len(self._missing)
                 show(done / max(self.of, 1), done, self.of, self._collector.id)
         finally:
@@ -189,10 +192,10 @@ class Sweep:
         self._shut_down()
         self._executor = self._make()
 
-    def _collect(self) -> None:
-        """Stores what has been returned, and waits for something if nothing has."""
+    def _collect(self, patience: float) -> None:
+        """Stores what one batch has returned, and waits for it this many seconds."""
         try:
-            future = self._returned.get(timeout=0.2)
+            future = self._returned.get(timeout=patience)
         except queue.Empty:
             return
         _, batch = self._open.pop(id(future), (None, None))
