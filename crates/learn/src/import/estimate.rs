@@ -3,14 +3,18 @@
 //! A queue that is never empty serves packets at the rate of the link. So the gaps between arrivals count only where each
 //! packet was sent before the one in front of it had left. All waiting is measured against the smallest delay.
 
+mod base;
 mod passage;
+mod queue;
+mod service;
 mod way;
 
 use trunkline_core::{Bytes, Duration, Rate};
 
 use super::description::{Learned, Side, exact};
-use crate::{Observations, Way};
-use way::{Discipline, Losses, WayEstimate};
+use crate::{JitterShape, Observations, Way};
+use queue::{Discipline, Limit, Losses, Unit};
+use way::WayEstimate;
 
 /// The relation of the clocks of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +52,7 @@ pub fn describe(from: String, observations: &Observations, clocks: Clocks) -> Le
                     Duration::from_nanos(estimate.length),
                     estimate.lost
                 ));
-                write(learned.side(*way), estimate);
+                write(learned.side(*way), estimate, clocks);
             }
             None => {
                 let side = learned.side(*way);
@@ -77,16 +81,18 @@ fn delays(learned: &mut Learned, estimates: [Option<&WayEstimate>; 2], clocks: C
         (Clocks::Same, _) => {
             for (way, estimate) in Way::ALL.into_iter().zip(estimates) {
                 let Some(estimate) = estimate else { continue };
-                let base = duration(estimate.base);
+                let base = duration(estimate.base.value);
                 let evidence = format!(
-                    "smallest one-way delay minus the transmission at the rate; {}",
+                    "smallest one-way delay minus the transmission, from {} to {}; {}",
+                    duration(estimate.base.low),
+                    duration(estimate.base.high),
                     estimate.confidence_in_base()
                 );
                 learned.side(way).text("delay", base, evidence);
             }
         }
         (Clocks::Apart, [Some(forward), Some(backward)]) => {
-            let sum = forward.base + backward.base;
+            let sum = forward.base.value + backward.base.value;
             let evidence = format!(
                 "half of {}, the sum of both directions, which captures without a common clock cannot divide: 0 s to {} each; {}",
                 duration(sum),
@@ -96,14 +102,16 @@ fn delays(learned: &mut Learned, estimates: [Option<&WayEstimate>; 2], clocks: C
             learned.both.text("delay", duration(sum / 2.0), evidence);
         }
         (Clocks::RoundTrip, estimates) => {
-            if let Some(estimate) = estimates.into_iter().flatten().min_by(|a, b| a.base.total_cmp(&b.base)) {
-                let sum = duration(estimate.base);
+            if let Some(estimate) =
+                estimates.into_iter().flatten().min_by(|a, b| a.base.value.total_cmp(&b.base.value))
+            {
+                let sum = duration(estimate.base.value);
                 let evidence = format!(
                     "half of the smallest round trip, {sum}, which one end cannot divide: 0 s to {sum} each; the other host's \
                      own delay is part of it; {}",
                     estimate.confidence_in_base()
                 );
-                learned.both.text("delay", duration(estimate.base / 2.0), evidence);
+                learned.both.text("delay", duration(estimate.base.value / 2.0), evidence);
             }
         }
         (Clocks::Apart | Clocks::Relative, estimates) => {
@@ -115,35 +123,62 @@ fn delays(learned: &mut Learned, estimates: [Option<&WayEstimate>; 2], clocks: C
     }
 }
 
-fn write(side: &mut Side, estimate: &WayEstimate) {
+/// A rate to a hundred bits per second.
+fn written(rate: f64) -> String {
+    exact(Rate::from_bits_per_second((rate / 100.0).round() as u64 * 100))
+}
+
+/// The bounds of a rate, rounded away from it to five digits.
+fn bounds(low: f64, high: f64) -> [String; 2] {
+    let grid = 10_f64.powi(high.max(1.0).log10().floor() as i32 - 4).max(100.0);
+    let rounded = |rate: f64| exact(Rate::from_bits_per_second((rate.max(0.0) * grid) as u64));
+    [rounded((low / grid).floor()), rounded((high / grid).ceil())]
+}
+
+fn write(side: &mut Side, estimate: &WayEstimate, clocks: Clocks) {
     let bits = |rate: f64| Rate::from_bits_per_second(rate.round() as u64);
-    match &estimate.rate {
-        Some(rate) => {
+    match (&estimate.rate, estimate.base.by_size) {
+        (Some(rate), _) => {
             let spread = if !rate.is_constant {
                 "; it varied: the line's rate changed, or others sent too, which looks the same"
             } else {
                 ""
             };
+            let [low, high] = bounds(rate.low, rate.high);
             side.text(
                 "rate",
-                exact(Rate::from_bits_per_second((rate.value / 100.0).round() as u64 * 100)),
+                written(rate.value),
                 format!(
-                    "{}, from {} to {} in {} busy periods of the queue ({:.1} s in all); bytes at the network layer, so that \
+                    "{}, from {low} to {high} in {} busy periods of the queue ({:.1} s in all); bytes at the network layer, so that \
                      framing is not counted{spread}",
-                    bits(rate.value),
-                    bits(rate.low),
-                    bits(rate.high),
+                    written(rate.value),
                     rate.windows,
                     rate.busy / 1e9
                 ),
             );
         }
-        None => {
+        // Of round trips, the answers' transmission would be a part.
+        (None, Some([value, low, high])) if clocks != Clocks::RoundTrip => {
+            let [low, high] = bounds(low, high);
+            side.text(
+                "rate",
+                written(value),
+                format!(
+                    "{}, from {low} to {high}: the smallest delay grows with a packet's size as on one line of this rate; \
+                     several faster lines in a row look the same, since the queue was never full long enough to show the slowest",
+                    written(value)
+                ),
+            );
+        }
+        _ => {
             let densest = bits(estimate.densest);
             side.text(
                 "rate",
                 UNLIMITED.max(densest),
-                format!("a placeholder: packets did not wait for each other, so the rate is at least {densest} (the densest 100 ms) and not known otherwise"),
+                format!(
+                    "a placeholder: the queue was never busy for 100 ms and 40 packets, so the rate is at least {densest} (the \
+                     densest 100 ms) and not known otherwise"
+                ),
             );
         }
     }
@@ -166,31 +201,19 @@ fn queue(side: &mut Side, estimate: &WayEstimate) {
         );
         return;
     };
-    let visited = Bytes((estimate.longest_wait.max(0.0) * rate.value / 8e9).round() as u64);
+    // A wait is bytes only if the rate is known.
+    let visited = match rate.is_constant {
+        true => estimate.longest_wait.max(0.0) * rate.value / 8e9,
+        false => estimate.visited,
+    };
+    let visited = Bytes(visited.round() as u64);
     match &estimate.queue {
-        Discipline::TailDrop(limit) => {
-            let (written, rest) = match (limit.in_packets, limit.cannot_tell) {
-                (true, _) => (format!("{} packets", limit.packets.round().max(1.0)), ""),
-                (false, true) => (format!("{} B", limit.bytes.round()), "; packets had one size, so that a limit in packets looks the same"),
-                (false, false) => (format!("{} B", limit.bytes.round()), ""),
-            };
-            side.toml(
-                "queue",
-                format!("{{ kind = \"fifo\", limit = \"{written}\" }}"),
-                format!(
-                    "{} packets were lost when the wait was at its maximum, {longest}: tail drop at {} or {:.0} packets, within \
-                     a packet{rest}",
-                    limit.losses,
-                    Bytes(limit.bytes.round() as u64),
-                    limit.packets
-                ),
-            );
-        }
+        Discipline::TailDrop(limit) => tail_drop(side, limit),
         Discipline::Early { losses, from, to } => {
             let (from, to) = (Duration::from_nanos(*from as u64), Duration::from_nanos(*to as u64));
             let why = format!(
-                "{losses} packets were lost, most of them after waits of {from} to {to}: an active queue (CoDel, PIE), \
-                 or a FIFO shared with others; a FIFO with the visited size stands here"
+                "{losses} packets were lost before the line, most of them after waits of {from} to {to}, where others were not: \
+                 an active queue (CoDel, PIE), a policer, or a FIFO shared with others; a FIFO with the visited size stands here"
             );
             side.toml("queue", format!("{{ kind = \"fifo\", limit = \"{} B\" }}", visited.0.max(3_000)), why);
         }
@@ -205,6 +228,35 @@ fn queue(side: &mut Side, estimate: &WayEstimate) {
     }
 }
 
+fn tail_drop(side: &mut Side, limit: &Limit) {
+    let packets = limit.packets.round().max(1.0);
+    let bytes = Bytes(limit.bytes.round() as u64);
+    let (written, at) = match limit.unit {
+        Unit::Packets => (format!("{packets} packets"), format!("{packets} packets, of {bytes} on average")),
+        Unit::Bytes => (format!("{} B", bytes.0), format!("{bytes}, of {packets} packets on average")),
+        Unit::Either if limit.has_sizes => (
+            format!("{} B", bytes.0),
+            format!("{bytes} or {packets} packets; the losses do not show which of the two is limited"),
+        ),
+        Unit::Either => (
+            format!("{} B", bytes.0),
+            format!(
+                "{bytes} or {packets} packets; packets had one size, so that a limit in packets looks the same"
+            ),
+        ),
+    };
+    let (from, to) = (Duration::from_nanos(limit.waits.0 as u64), Duration::from_nanos(limit.waits.1 as u64));
+    side.toml(
+        "queue",
+        format!("{{ kind = \"fifo\", limit = \"{written}\" }}"),
+        format!(
+            "{} packets were lost when the queue was full, next to packets that waited {from} to {to}: tail drop, within a packet, \
+             at {at}",
+            limit.losses
+        ),
+    );
+}
+
 fn loss(side: &mut Side, losses: &Losses, estimate: &WayEstimate) {
     let percent = |share: f64| trunkline_core::quantity::significant(share * 100.0, 3);
     let of = format!("{} of {} packets", losses.lost, losses.tried);
@@ -213,7 +265,7 @@ fn loss(side: &mut Side, losses: &Losses, estimate: &WayEstimate) {
         n => format!("; {n} others are the queue's"),
     };
     if losses.tried == 0 {
-        side.unknown("loss", "all packets found a queue that was nearly full");
+        side.unknown("loss", "all packets found packets in the queue, which loses packets itself");
         return;
     }
     if losses.lost == 0 {
@@ -227,7 +279,7 @@ fn loss(side: &mut Side, losses: &Losses, estimate: &WayEstimate) {
         return;
     }
     let (low, high) = losses.interval();
-    let share = losses.lost as f64 / losses.tried as f64;
+    let share = losses.share();
     let evidence =
         format!("{of} were lost without a full queue: {} to {} % (95 %)", percent(low), percent(high));
     match losses.bursts() {
@@ -252,20 +304,42 @@ fn loss(side: &mut Side, losses: &Losses, estimate: &WayEstimate) {
 fn impairments(side: &mut Side, estimate: &WayEstimate) {
     let nanos = |nanos: f64| Duration::from_nanos(nanos.max(0.0) as u64);
     match &estimate.jitter {
-        Some(jitter) if jitter.mean > 300_000.0 => side.toml(
-            "jitter",
-            format!("{{ kind = \"exponential\", mean = \"{}\" }}", nanos(jitter.mean)),
-            format!(
-                "delay above the smallest of {} packets that did not wait for each other: {} at the median, {} at p95; packets \
-                 of others in the queue look the same",
-                jitter.packets,
-                nanos(jitter.median),
-                nanos(jitter.p95)
-            ),
-        ),
+        Some(jitter) if jitter.mean > 300_000.0 => {
+            let (value, name) = match jitter.shape {
+                JitterShape::Exponential(mean) => {
+                    (format!("{{ kind = \"exponential\", mean = \"{}\" }}", nanos(mean)), "exponential")
+                }
+                JitterShape::Uniform(max) => {
+                    (format!("{{ kind = \"uniform\", min = \"0 s\", max = \"{}\" }}", nanos(max)), "uniform")
+                }
+                JitterShape::Normal(mean, deviation) => (
+                    format!(
+                        "{{ kind = \"normal\", mean = \"{}\", deviation = \"{}\" }}",
+                        nanos(mean),
+                        nanos(deviation)
+                    ),
+                    "normal",
+                ),
+            };
+            side.toml(
+                "jitter",
+                value,
+                format!(
+                    "delay above the smallest of {} packets that did not wait for each other: {} at the median, {} at p95; \
+                     nearest to {name} of exponential, uniform and normal; packets of others in the queue look the same",
+                    jitter.packets,
+                    nanos(jitter.median),
+                    nanos(jitter.p95)
+                ),
+            );
+        }
         Some(jitter) => side.unknown(
             "jitter",
-            format!("below {} at p95 ({} packets that did not wait for each other)", nanos(jitter.p95), jitter.packets),
+            format!(
+                "below {} at p95 ({} packets that did not wait for each other)",
+                nanos(jitter.p95),
+                jitter.packets
+            ),
         ),
         None => side.unknown("jitter", "too few packets did not wait for each other"),
     }

@@ -8,6 +8,8 @@ pub(super) struct Passage {
     pub(super) sent: f64,
     pub(super) received: f64,
     pub(super) bytes: f64,
+    /// Its place among all packets in the order of sending.
+    pub(super) place: usize,
 }
 
 impl Passage {
@@ -16,13 +18,21 @@ impl Passage {
     }
 }
 
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) at: f64,
+    pub(super) bytes: f64,
+    pub(super) is_lost: bool,
+}
+
 /// All packets of a direction.
 #[derive(Debug, Default)]
 pub(super) struct Passages {
     /// Those that arrived, in the order of arrival.
     pub(super) arrived: Vec<Passage>,
-    /// All in the order of sending: when, and the place in `by_sending` at which those that arrived later begin; `true` if lost.
-    pub(super) all: Vec<(f64, bool)>,
+    /// All in the order of sending.
+    pub(super) all: Vec<Sent>,
     /// Those that arrived, in the order of sending.
     pub(super) by_sending: Vec<Passage>,
     pub(super) sizes: (u32, u32),
@@ -34,18 +44,22 @@ impl Passages {
         let packets = observations.packets(way);
         let last = packets.iter().rposition(|packet| packet.delay.is_some()).map_or(0, |last| last + 1);
         let mut passages = Passages { sizes: (u32::MAX, 0), ..Passages::default() };
-        for packet in &packets[..last] {
-            let sent = packet.sent.as_nanos() as f64;
-            passages.all.push((sent, packet.delay.is_none()));
+        for (place, packet) in packets[..last].iter().enumerate() {
+            let (sent, bytes) = (packet.sent.as_nanos() as f64, f64::from(packet.bytes));
+            passages.all.push(Sent { at: sent, bytes, is_lost: packet.delay.is_none() });
             passages.sizes = (passages.sizes.0.min(packet.bytes), passages.sizes.1.max(packet.bytes));
             if let Some(delay) = packet.delay {
-                let received = sent + delay as f64;
-                passages.by_sending.push(Passage { sent, received, bytes: f64::from(packet.bytes) });
+                passages.by_sending.push(Passage { sent, received: sent + delay as f64, bytes, place });
             }
         }
         passages.arrived = passages.by_sending.clone();
         // Packets of one moment, as offloading makes them, stay in the order of sending.
         passages.arrived.sort_by(|a, b| a.received.total_cmp(&b.received));
         passages
+    }
+
+    /// True if sizes differ by so much that a limit in packets and one in bytes do.
+    pub(super) fn has_sizes(&self) -> bool {
+        f64::from(self.sizes.0) < 0.5 * f64::from(self.sizes.1)
     }
 }

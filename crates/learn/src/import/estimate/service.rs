@@ -1,0 +1,336 @@
+//! The rate at which a queue that was never empty was served, and the side of the line on which packets were lost.
+
+use super::passage::{Passage, Passages};
+
+/// Packets of a busy period that make a rate, and distinct moments at which they arrived: offloading delivers groups.
+const WINDOW_PACKETS: usize = 40;
+const WINDOW_MOMENTS: usize = 10;
+/// The shortest such period.
+const WINDOW: f64 = 100e6;
+/// Windows within this share of each other have one rate.
+const CONSTANT: f64 = 0.1;
+/// Times of captures are exact to a microsecond.
+const RESOLUTION: f64 = 1e3;
+
+/// A gap is a transmission if its rest is smaller than this share of a packet's.
+const EXACT: f64 = 0.25;
+/// The difference of two clocks' rates is smaller.
+const DRIFT: f64 = 2e-3;
+/// Pairs that have one rate.
+const AROUND: usize = 50;
+/// Gaps depend on sizes in other ways too, such as framing and a faster line behind a shaper: a share of lost bytes is not known better.
+const SIZES: f64 = 0.05;
+
+#[derive(Debug)]
+pub(super) struct RateEstimate {
+    pub(super) value: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) windows: usize,
+    pub(super) busy: f64,
+    /// Windows agree: the median counts, and otherwise the 90th percentile.
+    pub(super) is_constant: bool,
+    /// The gap between two packets is the transmission of the second.
+    pub(super) is_exact: bool,
+}
+
+/// Two packets that arrived one after the other, while the line was never idle.
+#[derive(Debug)]
+struct Pair {
+    gap: f64,
+    /// The gap between the times of sending.
+    sent: f64,
+    /// Bytes of the second packet.
+    bytes: f64,
+    /// Bytes that were sent between the two and lost at a full queue.
+    dropped: f64,
+    /// Bytes that were sent between the two and lost otherwise.
+    lost: f64,
+    /// The pair before ended where this one begins.
+    continues: bool,
+}
+
+/// The pairs of a direction.
+#[derive(Debug)]
+pub(super) struct Service {
+    pairs: Vec<Pair>,
+}
+
+/// The share of lost bytes that were transmitted. A packet that is lost behind the line lengthens the gap between its neighbours by its own
+/// transmission; one that is lost before the line does not.
+#[derive(Clone, Copy, Debug)]
+struct Transmitted {
+    value: f64,
+    low: f64,
+    high: f64,
+    /// Pairs with such losses.
+    pairs: usize,
+}
+
+/// The lost bytes of a pair, as the rate counts them.
+#[derive(Clone, Copy, Debug)]
+enum Counting {
+    /// All were transmitted, or none.
+    As(f64),
+    /// Gaps are exact: pairs with losses do not have to count.
+    Skip,
+    /// Gaps do not show it: a share between these.
+    Between(f64, f64, f64),
+}
+
+impl Transmitted {
+    /// `None` if some were and some were not, or if gaps do not show it.
+    fn all_or_none(&self) -> Option<f64> {
+        match (self.low <= 0.0, self.high >= 1.0) {
+            (true, false) => Some(0.0),
+            (false, true) => Some(1.0),
+            _ => None,
+        }
+    }
+}
+
+impl Service {
+    /// `smallest` is the smallest delay. `is_dropped` marks packets, in the order of sending, that were lost at a full queue.
+    pub(super) fn of(passages: &Passages, smallest: f64, is_dropped: &[bool]) -> Service {
+        let mut sums = vec![(0.0, 0.0)];
+        let (mut dropped, mut lost) = (0.0, 0.0);
+        for (place, packet) in passages.all.iter().enumerate() {
+            match (packet.is_lost, is_dropped.get(place).copied().unwrap_or_default()) {
+                (true, true) => dropped += packet.bytes,
+                (true, false) => lost += packet.bytes,
+                (false, _) => {}
+            }
+            sums.push((dropped, lost));
+        }
+        // In order of arrival, since only a FIFO's busy periods count, in which both orders agree.
+        let mut pairs = Vec::new();
+        let mut continues = false;
+        for (before, passage) in passages.arrived.iter().zip(passages.arrived.iter().skip(1)) {
+            let is_busy = is_busy(before, passage, smallest);
+            if is_busy {
+                let (from, to) = (sums[before.place], sums[passage.place.max(before.place)]);
+                let gap = passage.received - before.received;
+                let (dropped, lost) = (to.0 - from.0, to.1 - from.1);
+                let sent = passage.sent - before.sent;
+                pairs.push(Pair { gap, sent, bytes: passage.bytes, dropped, lost, continues });
+            }
+            continues = is_busy;
+        }
+        Service { pairs }
+    }
+
+    /// Time and bytes of pairs without losses.
+    fn clean(&self) -> Option<(f64, f64)> {
+        clean(&self.pairs)
+    }
+
+    /// The rest of a gap between two arrivals beyond the transmission of the second packet, as a standard deviation that outliers do not
+    /// change.
+    fn noise(&self, per_byte: f64) -> f64 {
+        let clean = self.pairs.iter().filter(|pair| pair.lost + pair.dropped == 0.0);
+        let mut noise: Vec<f64> = clean.map(|pair| (pair.gap - pair.bytes * per_byte).abs()).collect();
+        1.48 * median(&mut noise)
+    }
+
+    fn transmitted(&self, of: fn(&Pair) -> f64) -> Transmitted {
+        let is_lossy = |pair: &Pair| of(pair) > 0.0 && of(pair) == pair.lost + pair.dropped;
+        let pairs = self.pairs.iter().filter(|pair| is_lossy(pair)).count();
+        let unknown = Transmitted { value: 0.5, low: 0.0, high: 1.0, pairs };
+        let Some((time, bytes)) = self.clean().filter(|_| pairs > 0) else { return unknown };
+        let per_byte = time / bytes;
+        // Bytes that the line could have transmitted beside the second packet, at the rate of the pairs around, since rates change.
+        let mut extras = Vec::new();
+        for (chunk, place) in self.pairs.chunks(AROUND).zip(0_usize..) {
+            let from = place.saturating_sub(1) * AROUND;
+            let around = &self.pairs[from..self.pairs.len().min((place + 2) * AROUND)];
+            let per_byte = clean(around).map_or(per_byte, |(time, bytes)| time / bytes);
+            let lossy = chunk.iter().filter(|pair| is_lossy(pair));
+            extras.extend(lossy.map(|pair| (pair.gap / per_byte - pair.bytes, of(pair))));
+        }
+        let (extra, lost) = extras.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let value = extra / lost;
+        let residuals: f64 = extras.iter().map(|(extra, lost)| (extra - value * lost).powi(2)).sum();
+        let noise = self.noise(per_byte) / per_byte * (pairs as f64).sqrt();
+        let error = 3.0 * residuals.sqrt().max(noise) / lost + SIZES;
+        let (low, high) = (value - error, value + error);
+        // Neither kind of loss explains such gaps: packets are missing from the recording, or were held together.
+        if low > 1.2 || high < -0.2 { unknown } else { Transmitted { value, low, high, pairs } }
+    }
+
+    /// True if packets that did not find a full queue were lost before the line, false if they were lost behind it, and `None` if gaps cannot
+    /// show it.
+    pub(super) fn is_before(&self) -> Option<bool> {
+        match self.transmitted(|pair| pair.lost) {
+            Transmitted { pairs: 0..5, .. } => None,
+            Transmitted { high, .. } if high < 0.5 => Some(true),
+            Transmitted { low, .. } if low > 0.5 => Some(false),
+            _ => None,
+        }
+    }
+
+    fn counting(&self, of: fn(&Pair) -> f64) -> Counting {
+        let clean = self.pairs.iter().filter(|pair| pair.lost + pair.dropped == 0.0).count();
+        if let Some((time, bytes)) = self.clean()
+            && 5 * clean > self.pairs.len()
+            && self.is_exact(time / bytes)
+        {
+            return Counting::Skip;
+        }
+        let transmitted = self.transmitted(of);
+        let share = |share: f64| share.clamp(0.0, 1.0);
+        transmitted.all_or_none().map_or(
+            Counting::Between(share(transmitted.low), share(transmitted.value), share(transmitted.high)),
+            Counting::As,
+        )
+    }
+
+    /// True if single gaps are transmissions.
+    fn is_exact(&self, per_byte: f64) -> bool {
+        let (bytes, n) = (self.pairs.iter().map(|pair| pair.bytes).sum::<f64>(), self.pairs.len());
+        self.noise(per_byte) < EXACT * per_byte * bytes / n.max(1) as f64
+    }
+
+    /// `None` if there are no busy periods that are long enough.
+    pub(super) fn rate(&self) -> Option<RateEstimate> {
+        let windows = self.windows();
+        // Those in which the line's own rate shows, and those that agree with them.
+        let shown: Vec<f64> = windows.iter().filter(|window| window.is_shown).map(Window::rate).collect();
+        let least = shown.iter().copied().fold(f64::INFINITY, f64::min) * (1.0 - CONSTANT);
+        let most = shown.iter().copied().fold(0.0, f64::max) * (1.0 + CONSTANT);
+        let windows: Vec<Window> =
+            windows.into_iter().filter(|window| (least..=most).contains(&window.rate())).collect();
+        if windows.is_empty() {
+            return None;
+        }
+        let sum = |of: fn(&Window) -> f64| windows.iter().map(of).sum::<f64>();
+        let (busy, bytes) = (sum(|window| window.length), sum(|window| window.bytes));
+        let (least_bytes, most_bytes) = (sum(|window| window.low), sum(|window| window.high));
+        let mut rates: Vec<f64> = windows.iter().map(Window::rate).collect();
+        rates.sort_by(f64::total_cmp);
+        let n = rates.len();
+        let quantile = |share: f64| rates[((n - 1) as f64 * share).round() as usize];
+        let (low, high) = (quantile(0.1), quantile(0.9));
+        let is_constant = high - low < CONSTANT * high;
+        let value = if is_constant { f64::midpoint(rates[(n - 1) / 2], rates[n / 2]) } else { high };
+        let is_exact = self.is_exact(8e9 / value);
+        let rate = RateEstimate { value, low, high, windows: n, busy, is_constant, is_exact };
+        if !is_constant {
+            return Some(rate);
+        }
+        // The median's 95 % interval by order statistics, and not below what the noise of a gap makes of windows.
+        let rank = (((n as f64 - 1.96 * (n as f64).sqrt()) / 2.0).floor().max(0.0) as usize).min((n - 1) / 2);
+        let noise = self.noise(8e9 / value).max(RESOLUTION);
+        let least = value * 2.0 * noise * (n as f64).sqrt() / busy;
+        let low = rates[rank].min(value - least) * least_bytes / bytes;
+        let high = rates[n - 1 - rank].max(value + least) * most_bytes / bytes;
+        Some(RateEstimate { low, high, ..rate })
+    }
+
+    fn windows(&self) -> Vec<Window> {
+        let counting = [self.counting(|pair| pair.dropped), self.counting(|pair| pair.lost)];
+        let mut windows = Vec::new();
+        let (mut from, mut pairs) = (Window::default(), Vec::new());
+        for pair in &self.pairs {
+            if !pair.continues {
+                (from, pairs) = (Window::default(), Vec::new());
+            }
+            let Some([low, value, high]) = pair.transmitted(counting) else { continue };
+            pairs.push(pair);
+            from.moments += usize::from(pair.gap > 0.0);
+            from.length += pair.gap;
+            from.bytes += value;
+            from.low += low;
+            from.high += high;
+            // A group that arrives at once is not divided.
+            let is_whole =
+                pairs.len() >= WINDOW_PACKETS && from.moments >= WINDOW_MOMENTS && from.length >= WINDOW;
+            if is_whole && pair.gap > 0.0 {
+                windows.push(Window { is_shown: is_shown(&pairs), ..from });
+                (from, pairs) = (Window::default(), Vec::new());
+            }
+        }
+        windows
+    }
+
+    /// Transmitted bytes for each byte that arrived.
+    pub(super) fn used(&self) -> f64 {
+        let arrived: f64 = self.pairs.iter().map(|pair| pair.bytes).sum();
+        let of = |of: fn(&Pair) -> f64| {
+            let lost: f64 = self.pairs.iter().map(of).sum();
+            if lost == 0.0 {
+                return 0.0;
+            }
+            let transmitted = self.transmitted(of);
+            lost * transmitted.all_or_none().unwrap_or(transmitted.value.clamp(0.0, 1.0))
+        };
+        if arrived > 0.0 { 1.0 + (of(|pair| pair.dropped) + of(|pair| pair.lost)) / arrived } else { 1.0 }
+    }
+}
+
+fn clean(pairs: &[Pair]) -> Option<(f64, f64)> {
+    let clean = pairs.iter().filter(|pair| pair.lost + pair.dropped == 0.0);
+    let (time, bytes) = clean.fold((0.0, 0.0), |sum, pair| (sum.0 + pair.gap, sum.1 + pair.bytes));
+    (time > 0.0 && bytes > 0.0).then_some((time, bytes))
+}
+
+impl Pair {
+    /// Bytes that the line has transmitted during the gap: the least, the likely and the most. `None` if the pair does not count.
+    fn transmitted(&self, counting: [Counting; 2]) -> Option<[f64; 3]> {
+        let mut transmitted = [self.bytes; 3];
+        for (lost, counting) in [self.dropped, self.lost].into_iter().zip(counting) {
+            let shares = match counting {
+                Counting::As(share) => [share; 3],
+                Counting::Between(low, value, high) => [low, value, high],
+                Counting::Skip if lost > 0.0 => return None,
+                Counting::Skip => [0.0; 3],
+            };
+            transmitted.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share * lost);
+        }
+        Some(transmitted)
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Window {
+    length: f64,
+    /// Bytes that the line has transmitted, and the bounds of them.
+    bytes: f64,
+    low: f64,
+    high: f64,
+    moments: usize,
+    is_shown: bool,
+}
+
+impl Window {
+    fn rate(&self) -> f64 {
+        self.bytes * 8e9 / self.length
+    }
+}
+
+/// True if the packets' transmissions explain the times of arrival, and the times of sending do not. A path that has become longer, or a
+/// jitter with a long memory, delivers packets as they were sent, and so shows nothing of the line.
+fn is_shown(pairs: &[&Pair]) -> bool {
+    let clean = || pairs.iter().filter(|pair| pair.lost + pair.dropped == 0.0);
+    let sum = |of: &dyn Fn(&Pair) -> f64| clean().map(|pair| of(pair)).sum::<f64>();
+    let (gaps, sent) = (sum(&|pair| pair.gap), sum(&|pair| pair.sent));
+    let per_byte = gaps / sum(&|pair| pair.bytes).max(1.0);
+    let by_line = sum(&|pair| (pair.gap - pair.bytes * per_byte).abs());
+    let by_sending = sum(&|pair| (pair.gap - pair.sent).abs());
+    if by_sending > 2.0 * by_line && by_sending > DRIFT * gaps {
+        return true;
+    }
+    // Neither explains single gaps: delays that wander by chance do not explain the sum.
+    let n = clean().count() as f64;
+    let variance = sum(&|pair| (pair.gap - pair.sent - (gaps - sent) / n).powi(2)) / n;
+    (gaps - sent).abs() > (5.0 * (variance * n).sqrt()).max(DRIFT * gaps)
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// True if a packet was sent before the one in front of it had left.
+fn is_busy(before: &Passage, passage: &Passage, smallest: f64) -> bool {
+    passage.sent >= before.sent && passage.sent + smallest < before.received
+}

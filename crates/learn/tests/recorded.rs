@@ -1,0 +1,282 @@
+//! Links that are described from their ordinary traffic, in virtual time: what the description claims is true of the link.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+use trunkline_core::{Duration, Rate, Seed, Time};
+use trunkline_learn::import::{Clocks, Learned, Side, Written, describe};
+use trunkline_learn::{
+    Bucket, JitterShape, Link, Loss, Observations, ObservedFlow, Packet, Queue, Replay, Way,
+};
+
+/// Packets of random sizes between these, at random times with this mean gap in milliseconds, for 20 s.
+fn load(sizes: (u32, u32), gap: f64, seed: u64) -> Vec<Packet> {
+    let mut stream = Seed::new(seed, 0).stream("load");
+    let mut at = 0.0;
+    let mut packets = Vec::new();
+    while at < 20e9 {
+        at -= (1.0 - stream.unit()).ln() * gap * 1e6;
+        let bytes = sizes.0 + stream.below(u64::from(sizes.1 - sizes.0) + 1) as u32;
+        packets.push(Packet { sent: Time::from_nanos(at as u64), bytes, delay: None });
+    }
+    packets
+}
+
+fn forward(packets: Vec<Packet>) -> Observations {
+    let flow = ObservedFlow { name: "load".to_owned(), way: Way::Forward, packets };
+    Observations { flows: vec![flow], clock_error: None }
+}
+
+fn over(link: &Link, packets: Vec<Packet>) -> Learned {
+    let replay = Replay::new(&forward(packets), Way::Forward, &[0.0..30.0]).unwrap();
+    let flows = replay.over(link, 5).unwrap();
+    let flows = flows.into_iter().map(|flow| ObservedFlow { way: Way::Forward, ..flow }).collect();
+    describe("a test".to_owned(), &Observations { flows, clock_error: None }, Clocks::Same)
+}
+
+/// A key's value and its evidence.
+fn known<'l>(side: &'l Side, key: &str) -> Option<(&'l str, &'l str)> {
+    side.known.iter().find(|known| known.key == key).map(|known| match &known.value {
+        Written::Text(text) | Written::Toml(text) => (text.as_str(), known.evidence.as_str()),
+        Written::File(_) => unreachable!(),
+    })
+}
+
+fn between(evidence: &str) -> (&str, &str) {
+    let (low, rest) = evidence.split_once(", from ").unwrap().1.split_once(" to ").unwrap();
+    let end = rest.find(" in ").into_iter().chain(rest.find([';', ':'])).min().unwrap_or(rest.len());
+    (low, &rest[..end])
+}
+
+/// Asserts that the rate's interval contains the truth, that the value lies in it, and that it is not wider than a share.
+fn assert_rate(learned: &Learned, truth: f64, share: f64) {
+    let (value, evidence) = known(&learned.forward, "rate").unwrap();
+    let bits = |text: &str| text.parse::<Rate>().unwrap().bits_per_second() as f64;
+    let (low, high) = between(evidence);
+    let (value, low, high) = (bits(value), bits(low), bits(high));
+    assert!(low <= truth && truth <= high, "{truth}: {evidence}");
+    assert!(low <= value && value <= high && low < high, "{value}: {evidence}");
+    assert!((value / truth - 1.0).abs() <= share, "{value} for {truth}: {evidence}");
+}
+
+fn assert_delay(learned: &Learned, truth: f64, within: f64) {
+    let (value, evidence) = known(&learned.forward, "delay").unwrap();
+    let seconds = |text: &str| text.parse::<Duration>().unwrap().as_nanos() as f64 / 1e9;
+    let (low, high) = between(evidence);
+    assert!(seconds(low) <= truth && truth <= seconds(high), "{truth}: {evidence}");
+    assert!(seconds(low) <= seconds(value) && seconds(value) <= seconds(high), "{value}: {evidence}");
+    assert!((seconds(value) - truth).abs() <= within, "{value} for {truth}: {evidence}");
+}
+
+const MIXED: (u32, u32) = (228, 1428);
+
+#[test]
+fn losses_before_the_line_do_not_raise_the_rate() {
+    for (queue, gap) in [
+        (Queue::FifoPackets(100.0), 1.0),
+        (Queue::FifoBytes(60e3), 1.2),
+        (Queue::Codel(0.005), 1.4),
+        (Queue::Pie(0.015), 1.5),
+        (Queue::FqCodel(0.005), 1.5),
+    ] {
+        for sizes in [MIXED, (1000, 1000)] {
+            let learned = over(&Link::line(4e6, 0.03, queue), load(sizes, gap, 3));
+            assert_rate(&learned, 4e6, 0.002);
+            assert_delay(&learned, 0.03, 1e-4);
+            // None of these links loses packets at random.
+            let loss = known(&learned.forward, "loss");
+            assert!(loss.is_none(), "{queue:?} {sizes:?}: {loss:?}");
+            let (_, evidence) = known(&learned.forward, "queue").unwrap();
+            let is_fifo = matches!(queue, Queue::FifoPackets(_) | Queue::FifoBytes(_));
+            assert!(
+                evidence.contains(if is_fifo { "tail drop" } else { "active queue" }),
+                "{queue:?}: {evidence}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_shaper_with_a_fast_line_behind_it_has_its_own_rate_and_delay() {
+    for (line, rate, gap) in [(10e6, 2e6, 2.0), (20e6, 5e6, 1.0)] {
+        let bucket = Bucket { shapes: true, rate, burst: 40e3 };
+        let queue = Queue::FifoPackets(100.0);
+        let link = Link { bucket: Some(bucket), ..Link::line(line, 0.03, queue) };
+        let learned = over(&link, load(MIXED, gap, 4));
+        assert_rate(&learned, rate, 0.005);
+        assert_delay(&learned, 0.03, 5e-4);
+    }
+}
+
+#[test]
+fn losses_behind_the_line_used_it() {
+    for loss in [0.01, 0.1] {
+        let queue = Queue::FifoBytes(200e3);
+        let link = Link { loss: Loss::Random(loss), ..Link::line(4e6, 0.03, queue) };
+        // With a queue that is full all the time, and with one that never is.
+        for gap in [1.4, 1.7] {
+            let learned = over(&link, load(MIXED, gap, 6));
+            assert_rate(&learned, 4e6, 0.001);
+            if gap < 1.5 {
+                assert!(
+                    known(&learned.forward, "queue").unwrap().1.contains("tail drop"),
+                    "{loss} {:?}",
+                    learned.forward
+                );
+            } else {
+                let (value, _) = known(&learned.forward, "loss").unwrap();
+                let value: f64 = value.trim_end_matches(" %").parse().unwrap();
+                assert!((value / 100.0 / loss - 1.0).abs() < 0.5, "{value} % for {loss}");
+            }
+        }
+    }
+}
+
+#[test]
+fn limits_in_packets_are_told_from_limits_in_bytes() {
+    for limit in [20.0, 25.0, 100.0] {
+        let learned = over(&Link::line(2e6, 0.017, Queue::FifoPackets(limit)), load(MIXED, 2.0, 7));
+        let (value, evidence) = known(&learned.forward, "queue").unwrap();
+        assert_eq!(value, format!("{{ kind = \"fifo\", limit = \"{limit} packets\" }}"), "{evidence}");
+    }
+    let learned = over(&Link::line(2e6, 0.017, Queue::FifoBytes(20e3)), load(MIXED, 2.0, 7));
+    let (value, evidence) = known(&learned.forward, "queue").unwrap();
+    let bytes: f64 = value.split('"').nth(3).unwrap().trim_end_matches(" B").parse().unwrap();
+    assert!((bytes / 20e3 - 1.0).abs() < 0.02, "{value}: {evidence}");
+    assert!(!evidence.contains("one size"), "{evidence}");
+    // With one size it cannot be told, and both figures agree.
+    let learned = over(&Link::line(2e6, 0.017, Queue::FifoPackets(30.0)), load((1500, 1500), 5.0, 7));
+    let (value, evidence) = known(&learned.forward, "queue").unwrap();
+    assert!(value.contains("\"45000 B\"") && evidence.contains("45 KB or 30 packets"), "{value}: {evidence}");
+    assert!(evidence.contains("packets had one size"), "{evidence}");
+}
+
+#[test]
+fn time_of_transmission_is_not_jitter() {
+    // One packet of either size each 20 ms: never a queue.
+    let packets = (0..1000_u64).map(|n| {
+        let bytes = if n * n % 7 < 3 { 128 } else { 1428 };
+        Packet { sent: Time::from_nanos(n * 20_000_000), bytes, delay: None }
+    });
+    let learned = over(&Link::line(5e6, 0.03, Queue::FifoPackets(100.0)), packets.collect());
+    assert!(known(&learned.forward, "jitter").is_none(), "{:?}", learned.forward);
+    assert_rate(&learned, 5e6, 0.001);
+    assert_delay(&learned, 0.03, 1e-5);
+}
+
+#[test]
+fn packets_that_wait_for_the_one_before_show_no_jitter() {
+    // Four channels, 0.4 ms apart, on a line that needs 2.3 ms for each packet.
+    let packets = (0..8000_u64).map(|n| Packet {
+        sent: Time::from_nanos(n / 4 * 20_000_000 + n % 4 * 400_000),
+        bytes: 146,
+        delay: None,
+    });
+    let learned = over(&Link::line(512e3, 0.017, Queue::FifoPackets(100.0)), packets.collect());
+    assert!(known(&learned.forward, "jitter").is_none(), "{:?}", learned.forward);
+    let (_, evidence) = known(&learned.forward, "rate").unwrap();
+    assert!(!evidence.contains("did not wait"), "{evidence}");
+}
+
+#[test]
+fn jitter_keeps_its_size_and_its_kind() {
+    for (shape, kind, key, expected) in [
+        (JitterShape::Exponential(4e-3), "exponential", "mean", 4e6),
+        (JitterShape::Uniform(10e-3), "uniform", "max", 10e6),
+        (JitterShape::Normal(8e-3, 2e-3), "normal", "deviation", 2e6),
+    ] {
+        let jitter = trunkline_learn::Jitter { shape, memory: None };
+        let link = Link { jitter: Some(jitter), ..Link::line(5e6, 0.03, Queue::FifoPackets(100.0)) };
+        let learned = over(&link, load(MIXED, 8.0, 8));
+        let (value, evidence) = known(&learned.forward, "jitter").unwrap();
+        assert!(value.contains(&format!("\"{kind}\"")), "{value}: {evidence}");
+        let found = value.split_once(&format!("{key} = \"")).unwrap().1.split('"').next().unwrap();
+        let found: Duration = found.parse().unwrap();
+        assert!((found.as_nanos() as f64 / expected - 1.0).abs() < 0.15, "{value}: {evidence}");
+    }
+}
+
+/// A FIFO with a limit in packets whose rate alternates every 5 s.
+fn alternating(packets: &mut [Packet], limit: usize) {
+    let (mut free, mut leaving) = (0.0, Vec::<f64>::new());
+    for packet in packets {
+        let sent = packet.sent.as_nanos() as f64;
+        // Those that have not begun.
+        leaving.retain(|begins| *begins > sent);
+        if leaving.len() >= limit {
+            continue;
+        }
+        let begins = f64::max(sent, free);
+        let rate = if ((begins / 5e9) as u64).is_multiple_of(2) { 1e6 } else { 4e6 };
+        free = begins + f64::from(packet.bytes) * 8e9 / rate;
+        leaving.push(begins);
+        packet.delay = Some((free - sent + 17e6) as i64);
+    }
+}
+
+#[test]
+fn a_limit_does_not_depend_on_a_rate_that_changes() {
+    for sizes in [MIXED, (1000, 1000)] {
+        let mut packets = load(sizes, 2.4, 9);
+        alternating(&mut packets, 100);
+        let learned = describe("a test".to_owned(), &forward(packets), Clocks::Same);
+        let (value, evidence) = known(&learned.forward, "queue").unwrap();
+        let is_right =
+            if sizes == MIXED { value.contains("100 packets") } else { value.contains("100000 B") };
+        assert!(is_right && !evidence.contains("354 KB"), "{value}: {evidence}");
+        assert!(known(&learned.forward, "loss").is_none(), "{:?}", known(&learned.forward, "loss"));
+        let (value, evidence) = known(&learned.forward, "rate").unwrap();
+        assert!(value == "4 Mbit/s" && evidence.contains("from 1 Mbit/s to 4 Mbit/s"), "{value}: {evidence}");
+    }
+}
+
+#[test]
+fn the_value_lies_in_its_range_although_one_period_is_different() {
+    // One busy period in which something else took a fifth of the line.
+    let mut packets: Vec<Packet> = (0..20_000_u64)
+        .map(|n| Packet { sent: Time::from_nanos(n * 1_000_000), bytes: 1000, delay: None })
+        .collect();
+    let mut free = 0.0;
+    for (packet, n) in packets.iter_mut().zip(0..) {
+        let sent = packet.sent.as_nanos() as f64;
+        let takes = if (5000..5150).contains(&n) { 1.25 } else { 1.0 };
+        free = f64::max(sent, free) + 8e9 * 1000.0 / 7.9e6 * takes;
+        packet.delay = Some((free - sent + 10e6) as i64);
+    }
+    let learned = describe("a test".to_owned(), &forward(packets), Clocks::Same);
+    assert_rate(&learned, 7.9e6, 0.002);
+}
+
+#[test]
+fn packets_that_arrive_as_they_were_sent_show_no_rate() {
+    // A call of 20 ms packets: the path becomes longer, or its delay wanders, or varies by more than the gap between packets.
+    for kind in 0..3 {
+        let mut stream = Seed::new(11, kind).stream("delay");
+        let (mut last, mut wander) = (0, 0.0);
+        let packets = (0..1500_u64).map(|n| {
+            let sent = n * 20_000_000;
+            wander = 0.99 * wander + 3e6 * (stream.unit() - 0.5);
+            let delay = match kind {
+                0 => {
+                    if n < 600 {
+                        30e6
+                    } else {
+                        80e6
+                    }
+                }
+                1 => 80e6 + wander * 3.0,
+                _ => 30e6 + 60e6 * stream.unit(),
+            };
+            // In order.
+            last = (sent + delay as u64).max(last + 80_000);
+            Packet { sent: Time::from_nanos(sent), bytes: 200, delay: Some((last - sent) as i64) }
+        });
+        let observations = forward(packets.collect());
+        let smallest = observations.flows[0].packets.iter().filter_map(|packet| packet.delay).min().unwrap();
+        let learned = describe("a test".to_owned(), &observations, Clocks::Same);
+        let (value, evidence) = known(&learned.forward, "rate").unwrap();
+        assert_eq!(value, "1000 Mbit/s", "{kind}: {evidence}");
+        let (value, evidence) = known(&learned.forward, "delay").unwrap();
+        let delay = value.parse::<Duration>().unwrap().as_nanos() as f64;
+        assert!((delay / smallest as f64 - 1.0).abs() < 0.01, "{kind}: {value}: {evidence}");
+    }
+}
