@@ -234,7 +234,7 @@ test('two points, and two runs, are heard against each other in step and equally
   await picture(page, 'two-points');
   await page.goto(at(`/compare/${first}/${second}`));
   const sound = page.getByRole('region', { name: 'Sound' });
-  await sound.getByLabel('Channel').selectOption('voice, member 2, channel 1, voice.count = 4');
+  await sound.getByLabel('Channel', { exact: true }).selectOption('voice, member 2, channel 1, voice.count = 4');
   await expect(sound.getByText(new RegExp(`Run ${first}, simulated: \\d+ pieces lost .* Run ${second}, simulated: \\d+ pieces lost`))).toBeVisible();
   await expect(sound.getByText(/equally loud/)).toBeVisible();
   await sound.getByRole('button', { name: 'Play' }).click();

@@ -17,7 +17,7 @@ use crate::app::{App, Shared};
 use crate::extract::Body;
 
 /// Wall time for a prediction without a budget, in milliseconds.
-const BUDGET_MS: u32 = 200;
+const BUDGET_MS: u32 = 120;
 /// The largest budget, in milliseconds.
 const LARGEST_BUDGET_MS: u32 = 10_000;
 /// Predictions that wait for the one at work.

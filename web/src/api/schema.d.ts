@@ -1025,7 +1025,7 @@ export interface components {
         NewPrediction: {
             /**
              * Format: int32
-             * @description Wall time that the simulation may take, in milliseconds [default: 200]. With it, up to 100,000 hosts and members of
+             * @description Wall time that the simulation may take, in milliseconds [default: 120]. With it, up to 100,000 hosts and members of
              *     flows are simulated; without it, up to 5,000.
              */
             budget_ms?: number | null;

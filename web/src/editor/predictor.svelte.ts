@@ -6,7 +6,7 @@ import { aborted, api, ApiError, explain } from '../api/client';
 import type { Prediction } from '../api/types';
 
 /** So long after the last key an edit is predicted, in milliseconds. */
-const PAUSE_MS = 60;
+const PAUSE_MS = 25;
 /** While something is measured, predictions are tried again so often, in milliseconds. */
 const AGAIN_MS = 4_000;
 /** What a simulation may take that somebody has asked for, in milliseconds. */

@@ -14,7 +14,7 @@ pub struct NewPrediction {
     /// The point, from 0 [default: the last one].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<usize>,
-    /// Wall time that the simulation may take, in milliseconds [default: 200]. With it, up to 100,000 hosts and members of
+    /// Wall time that the simulation may take, in milliseconds [default: 120]. With it, up to 100,000 hosts and members of
     /// flows are simulated; without it, up to 5,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10_000)]
