@@ -105,9 +105,8 @@ pub(crate) fn measure_part<'p>(
     let archive = py.detach(|| {
         let folder = tempfile::tempdir().map_err(errors::environment)?;
         let store = Arc::new(trunkline_store::Store::open(folder.path()).map_err(errors::store)?);
-        let (wanted, stop) =
-            (|point, repetition| tasks.contains(&(point, repetition)), AtomicBool::new(false));
-        let ran = trunkline_runner::run_part(&store, request, wanted, &watch, &stop);
+        let (wanted, stop) = (tasks.into_iter().collect(), AtomicBool::new(false));
+        let ran = trunkline_runner::run_some(&store, request, &wanted, &watch, &stop);
         let id = ran.map_err(errors::runner)?.run.id;
         let mut archive = Vec::new();
         store.export_measured(id, &mut archive).map_err(errors::store)?;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,16 @@ def test_threads_read_and_set_one_experiment(experiment: trunkline.Experiment) -
 def test_an_unknown_backend_is_bad_input(experiment: trunkline.Experiment) -> None:
     with pytest.raises(trunkline.ExperimentError, match="unknown backend `moon`"):
         experiment.check(on="moon")  # type: ignore[arg-type]
+
+
+def test_the_time_of_validation_grows_with_the_points(experiment: trunkline.Experiment) -> None:
+    """It grew with their square: each point was read beside the values of all others."""
+
+    def seconds(points: int) -> float:
+        sweep = experiment.copy().sweep("link.trunk.delay", [f"{1000 + point} us" for point in range(points)])
+        began = time.process_time()
+        assert sweep.check().points == points
+        return time.process_time() - began
+
+    experiment["flow.bulk.count"] = 1
+    assert seconds(4_000) < 12 * seconds(500)

@@ -14,7 +14,7 @@ use crate::schema::Schema;
 use crate::setting::{Setting, Sources};
 use crate::sweep::Swept;
 use crate::transport::TRANSPORTS;
-use crate::tree::Node;
+use crate::tree::{Item, Node};
 use crate::{limits, link_profile, read, sweep, tree};
 
 impl Experiment {
@@ -114,6 +114,8 @@ fn parse(
     if as_it_is {
         return Ok(read);
     }
+    // Its points, which may be many, are read again.
+    drop(read);
     // What runs is what is stored: the text with the settings, not the tree.
     let edited = sources.edited(&edits)?;
     parse_tree(&schema, &edited, &tree::parse(&edited)?, shelf, part)
@@ -135,7 +137,12 @@ fn parse_tree(
     part.bounds.check_tree(schema, root).map_err(|remark| vec![remark])?;
     let swept = sweep::read(schema, text, &table, &mut remarks);
     let limits = limits::read(&table, &mut remarks);
-    let mut product = Product { schema, shelf, root, swept: &swept, bounds: part.bounds };
+    // Points have copies of the tree. The values of the other points would make them quadratic.
+    let mut without_sweep = root.clone();
+    if let Item::Table(table) = &mut without_sweep.item {
+        table.0.retain(|entry| &*entry.key != "sweep");
+    }
+    let mut product = Product { schema, shelf, root: &without_sweep, swept: &swept, bounds: part.bounds };
     let read = match part.only {
         Some(choice) => product.read_one(choice),
         None => product.read(),

@@ -36,6 +36,6 @@ pub use parallel::in_parallel;
 pub use predict::predict;
 pub use request::{Observer, Plan, Request};
 pub use rewind::{Hop, Loss, Moment, Rewound, RewoundEvent, RewoundQueue, rewind};
-pub use schedule::{Outcome, begin, precheck, resume, run, run_part};
+pub use schedule::{Outcome, begin, precheck, resume, run, run_part, run_some};
 pub use shard::Shard;
 pub use tap::{RepetitionTap, Tap, TappedRepetition};

@@ -1,6 +1,6 @@
 //! Which repetition of which point is measured when, and on how many cores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -114,8 +114,30 @@ pub fn run_part(
 /// # Errors
 /// If the store cannot be written.
 pub fn begin(store: &Store, request: &Request<'_>) -> Result<RunWriter, RunnerError> {
-    let choices = request.experiment.points.iter().map(|point| point.choice.clone()).collect();
-    Ok(store.begin(new_run(request, choices))?)
+    let points = (0..).zip(request.experiment.points.iter().map(|point| point.choice.clone()));
+    Ok(store.begin(new_run(request, points.collect()))?)
+}
+
+/// Measures these repetitions, by point and repetition from 0, as a run that has their points only: it is made to be
+/// [taken over](trunkline_store::RunWriter::adopt_archive) by a run of all points, whose number it does not depend on.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_some(
+    store: &Store,
+    request: Request<'_>,
+    wanted: &BTreeSet<(u32, u32)>,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Outcome, RunnerError> {
+    let all = &request.experiment.points;
+    let points: BTreeSet<u32> = wanted.iter().map(|(point, _)| *point).collect();
+    let points =
+        points.into_iter().filter_map(|point| Some((point, all.get(point as usize)?.choice.clone())));
+    let writer = store.begin(new_run(&request, points.collect()))?;
+    let place =
+        |stored: u32, repetition: u32| wanted.contains(&(stored, repetition)).then_some(stored as usize);
+    finish_measuring(writer, request, place, observer, stop)
 }
 
 /// Finishes a partial run: measures what it lacks. `request.backend` must be the run's.
@@ -159,7 +181,7 @@ fn forget_stored(store: &Store, resumed: Option<&RunWriter>, fleet: &Fleet) -> R
 }
 
 /// What the store is told of a run of these points.
-pub(crate) fn new_run(request: &Request<'_>, points: Vec<Vec<usize>>) -> NewRun {
+pub(crate) fn new_run(request: &Request<'_>, points: Vec<(u32, Vec<usize>)>) -> NewRun {
     let experiment = request.experiment;
     NewRun {
         name: experiment.name.clone(),

@@ -46,8 +46,8 @@ pub struct NewRun {
     pub seed: u64,
     /// How often every point is measured.
     pub repetitions: u32,
-    /// Of each point, the chosen value's index on each axis.
-    pub points: Vec<Vec<usize>>,
+    /// Of each point, its place in the product and the chosen value's index on each axis.
+    pub points: Vec<(u32, Vec<usize>)>,
     /// How long one repetition lasts (duration and drain).
     pub repetition_length: Duration,
     /// The machine.
@@ -73,7 +73,7 @@ impl NewRun {
             limits,
             seed: info.seed,
             repetitions: info.repetitions,
-            points: points.into_iter().map(|point| point.choice).collect(),
+            points: points.into_iter().map(|point| (point.index, point.choice)).collect(),
             repetition_length: info.repetition_length,
             machine: info.machine,
             version: info.version,

@@ -20,7 +20,7 @@ const RECORDS: u32 = 500;
 
 fn points(count: usize) -> NewRun {
     NewRun {
-        points: (0..count).map(|point| vec![point]).collect(),
+        points: (0..).zip((0..count).map(|point| vec![point])).collect(),
         repetitions: 1,
         ..new_run(Backend::Sim, "a = 1\n")
     }

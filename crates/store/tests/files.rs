@@ -60,7 +60,7 @@ fn child() {
 
 /// Three points, of which the second is large.
 fn measure(store: &Store) {
-    let points = (0..RECORDS.len()).map(|point| vec![point]).collect();
+    let points = (0..).zip((0..RECORDS.len()).map(|point| vec![point])).collect();
     let run = NewRun { points, repetitions: 1, ..new_run(Backend::Sim, "a = 1\n") };
     let run = match store.begin(run) {
         Ok(run) => run,

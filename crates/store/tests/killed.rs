@@ -57,7 +57,7 @@ fn child() {
         limits: Vec::new(),
         seed: 1,
         repetitions: complete + 1,
-        points: vec![vec![]],
+        points: vec![(0, vec![])],
         repetition_length: Duration::from_secs(1),
         machine: String::new(),
         version: String::new(),

@@ -131,7 +131,7 @@ impl Catalogue for Postgres {
             let id = entered.get::<_, i64>(0);
             let folder = folder_name(id as u64, &run.name, run.backend);
             transaction.execute("UPDATE run SET folder = $2 WHERE id = $1", &[&id, &folder])?;
-            enter_points(transaction, id, &run.points)?;
+            enter_points(transaction, id, run.points.iter().map(|(point, choice)| (*point, choice)))?;
             // Before others see it.
             take(transaction, id as u64)?;
             ready(id as u64, &folder)?;
@@ -318,7 +318,7 @@ impl Catalogue for Postgres {
                     &(revision.repetition_length.as_nanos() as i64),
                 ],
             )?;
-            enter_points(transaction, id as i64, revision.points)
+            enter_points(transaction, id as i64, (0..).zip(revision.points))
         })
     }
 
@@ -366,13 +366,13 @@ fn numbers(RepetitionKey { run, point, repetition }: RepetitionKey) -> (i64, i64
     (run as i64, i64::from(point), i64::from(repetition))
 }
 
-fn enter_points(
+fn enter_points<'p>(
     transaction: &mut Transaction<'_>,
     id: i64,
-    points: &[Vec<usize>],
+    points: impl Iterator<Item = (u32, &'p Vec<usize>)>,
 ) -> Result<(), postgres::Error> {
-    let places: Vec<i64> = (0..).take(points.len()).collect();
-    let choices: Vec<String> = points.iter().map(|choice| format!("{choice:?}")).collect();
+    let (places, choices): (Vec<i64>, Vec<String>) =
+        points.map(|(point, choice)| (i64::from(point), format!("{choice:?}"))).unzip();
     transaction.execute(
         "INSERT INTO point (run, point, choice) SELECT $1, * FROM unnest($2::bigint[], $3::text[])
          ON CONFLICT (run, point) DO UPDATE SET choice = excluded.choice",

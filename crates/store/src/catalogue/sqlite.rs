@@ -129,10 +129,10 @@ impl Catalogue for Sqlite {
         transaction
             .execute("UPDATE run SET folder = ?2 WHERE id = ?1", params![id, folder])
             .map_err(failed)?;
-        for (point, choice) in run.points.iter().enumerate() {
+        for (point, choice) in &run.points {
             transaction
                 .prepare_cached("INSERT INTO point (run, point, choice) VALUES (?1, ?2, ?3)")
-                .and_then(|mut insert| insert.execute(params![id, point as i64, format!("{choice:?}")]))
+                .and_then(|mut insert| insert.execute(params![id, i64::from(*point), format!("{choice:?}")]))
                 .map_err(failed)?;
         }
         ready(id as u64, &folder)?;

@@ -24,7 +24,7 @@ pub fn new_run(backend: Backend, text: &str) -> NewRun {
         limits: Vec::new(),
         seed: u64::MAX,
         repetitions: 2,
-        points: vec![vec![0], vec![1]],
+        points: vec![(0, vec![0]), (1, vec![1])],
         repetition_length: Duration::from_secs(30),
         machine: "test".to_owned(),
         version: "0.1.0".to_owned(),
