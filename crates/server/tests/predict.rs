@@ -53,7 +53,7 @@ fn a_prediction_takes_its_budget_at_most_and_says_how_far_it_came() {
     let begun = Instant::now();
     let found = predicted(&server, &json!({ "text": heavy() }));
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
-    assert!(!found.whole && found.took_ms >= 150.0, "{found:?}");
+    assert!(!found.whole && found.took_ms >= 90.0, "{found:?}");
     assert!(found.simulated_s < found.length_s, "{} of {}", found.simulated_s, found.length_s);
     assert!(found.report.points[0].runs[0].flows[0].figures["sent"].mean > 0.0);
 }
