@@ -280,3 +280,64 @@ fn packets_that_arrive_as_they_were_sent_show_no_rate() {
         assert!((delay / smallest as f64 - 1.0).abs() < 0.01, "{kind}: {value}: {evidence}");
     }
 }
+
+/// A capture (pcap, raw IP) of TCP packets: time, from the client, number of the first byte, payload, time stamp and its echo.
+fn capture(mut packets: Vec<(u64, bool, u32, u32, u32, u32)>) -> Vec<u8> {
+    packets.sort();
+    let mut file = Vec::from(0xa1b2_3c4d_u32.to_le_bytes());
+    [2_u16, 4].iter().for_each(|half| file.extend(half.to_le_bytes()));
+    [0_u32, 0, 96, 101].iter().for_each(|word| file.extend(word.to_le_bytes()));
+    for (at, is_client, sequence, acknowledged, payload, stamps) in packets {
+        let length = 52 + payload as u16;
+        let (from, to) = if is_client { (1, 2) } else { (2, 1) };
+        let mut packet = vec![0x45, 0];
+        packet.extend(length.to_be_bytes());
+        packet.extend([0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, from, 10, 0, 0, to, 0x13, from, 0x13, to]);
+        packet.extend(sequence.to_be_bytes());
+        packet.extend(acknowledged.to_be_bytes());
+        packet.extend([0x80, 0x10, 0xff, 0xff, 0, 0, 0, 0, 1, 1, 8, 10]);
+        // The value, of a client, and its echo, of the server.
+        let (value, echo) = if is_client { (stamps, 1) } else { (1, stamps) };
+        packet.extend(value.to_be_bytes());
+        packet.extend(u32::to_be_bytes(echo));
+        packet.resize(length.min(96) as usize, 0);
+        let words =
+            [(at / 1_000_000_000) as u32, (at % 1_000_000_000) as u32, packet.len() as u32, length.into()];
+        words.iter().for_each(|word| file.extend(word.to_le_bytes()));
+        file.extend(packet);
+    }
+    file
+}
+
+#[test]
+fn packets_that_are_sent_again_use_the_line_too() {
+    const MS: u64 = 1_000_000;
+    // A download at 1.1 times 5 Mbit/s. Each 40th packet is lost in front of the line, and sent again 300 ms later.
+    let mut sent: Vec<(u64, u32, bool)> = Vec::new();
+    for n in 0..1500_u32 {
+        let (at, is_lost) = (100 * MS + u64::from(n) * 2_180_000, n % 40 == 39);
+        sent.push((at, n, is_lost));
+        if is_lost {
+            sent.push((at + 300 * MS + 1, n, false));
+        }
+    }
+    sent.sort();
+    // A request, which the server acknowledges after 20 ms.
+    let mut packets = vec![(0, true, 0, 1, 100, 0), (20 * MS, false, 1, 100, 0, 0)];
+    let mut free = 0;
+    for (at, n, _) in sent.into_iter().filter(|(_, _, is_lost)| !is_lost) {
+        free = free.max(at) + 1500 * 8 * 200;
+        let arrives = free + 10 * MS;
+        let echo = ((at - 10 * MS) / MS) as u32;
+        packets.push((arrives, false, 1 + n * 1448, 100, 1448, echo));
+    }
+    // The client's time stamps.
+    let last = packets.iter().map(|packet| packet.0).max().unwrap_or_default();
+    packets.extend((1..last / MS).map(|ms| (ms * MS, true, 100, 1, 0, ms as u32)));
+    let file = capture(packets);
+    let mut from = &file[..];
+    let source = trunkline_learn::import::capture::Source { name: "a.pcap", from: &mut from };
+    let learned = trunkline_learn::import::capture::one_end(source).unwrap();
+    let backward = Learned { forward: learned.backward.clone(), ..learned };
+    assert_rate(&backward, 5e6, 0.002);
+}

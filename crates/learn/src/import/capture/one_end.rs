@@ -239,6 +239,14 @@ fn downloaded(arrived: &[Kept], sent: &[Kept]) -> Option<ObservedFlow> {
                     let is_lost = packet.at - found > smallest / 2;
                     let delay = if is_lost { None } else { Some(packet.at - sent_behind) };
                     packets.push(Packet { sent: time(sent_behind), bytes: packet.bytes, delay });
+                    // The line has transmitted the repair too.
+                    if is_lost {
+                        packets.push(Packet {
+                            sent: time(at),
+                            bytes: packet.bytes,
+                            delay: Some(packet.at - at),
+                        });
+                    }
                 }
             }
             _ => {
