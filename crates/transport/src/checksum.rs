@@ -22,12 +22,18 @@ pub(crate) fn sum(start: u64, bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// Ones' complement sums of 32-bit words fold into those of 16-bit words, and 2^32 words overflow no u64.
+/// The ones' complement sum of all 16-bit words, folded to 34 bits: sums of 64-bit words fold into those of 16-bit words,
+/// and 2^64 words overflow no u128.
+#[inline]
 fn words(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<4>();
-    let mut last = [0; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    words.iter().chain([&last]).map(|&word| u64::from(u32::from_be_bytes(word))).sum()
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut sum: u128 = words.iter().map(|&word| u128::from(u64::from_be_bytes(word))).sum();
+    if !rest.is_empty() {
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        sum += u128::from(u64::from_be_bytes(last));
+    }
+    (0..4).map(|word| (sum >> (32 * word)) as u64 & 0xFFFF_FFFF).sum()
 }
 
 #[cfg(test)]

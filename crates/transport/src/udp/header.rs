@@ -62,9 +62,9 @@ impl Variant {
             Variant::Lite { .. } => 0,
             Variant::Udp => length,
         };
-        for (field, value) in [from.port, to.port, third as u16, 0].into_iter().enumerate() {
-            datagram[2 * field..2 * field + 2].copy_from_slice(&value.to_be_bytes());
-        }
+        let fields = [from.port, to.port, third as u16, 0];
+        let header = fields.iter().fold(0, |header, &field| header << 16 | u64::from(field));
+        datagram[..UDP_HEADER_LENGTH].copy_from_slice(&header.to_be_bytes());
         let covered = if third == 0 { length } else { third };
         // A checksum that comes out as zero is sent as all ones: zero stands for none.
         let checksum = match !self.sum(from, to, length, &datagram[..covered]) {
@@ -80,8 +80,8 @@ impl Variant {
     /// The first fault, in the order in which kernels look.
     pub fn read(self, from: Address, to: Address, datagram: &[u8]) -> Result<&[u8], Fault> {
         let (header, payload) = datagram.split_first_chunk::<UDP_HEADER_LENGTH>().ok_or(Fault::Malformed)?;
-        let [source, destination, third, checksum] =
-            [0, 2, 4, 6].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
+        let header = u64::from_be_bytes(*header);
+        let [source, destination, third, checksum] = [48, 32, 16, 0].map(|shift| (header >> shift) as u16);
         let length = datagram.len();
         let covered = match (self, usize::from(third)) {
             (Variant::Lite { .. }, 0) => length,
