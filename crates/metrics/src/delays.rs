@@ -1,8 +1,8 @@
 //! A distribution of durations in bounded memory.
 
-use hdrhistogram::Histogram;
 use trunkline_core::Duration;
 
+use crate::histogram::Histogram;
 use crate::moments::{LONGEST, Moments};
 use crate::percentile::PerMille;
 use crate::summary::DelaySummary;
@@ -23,7 +23,7 @@ pub struct Delays {
 #[derive(Clone, Debug)]
 enum Values {
     Kept { nanos: Vec<u64>, sorted: bool },
-    Counted(Histogram<u64>),
+    Counted(Histogram),
 }
 
 impl Default for Values {
@@ -44,7 +44,7 @@ impl Delays {
         self.max = self.max.max(nanos);
         self.moments.add(value);
         match &mut self.values {
-            Values::Counted(histogram) => count(histogram, nanos),
+            Values::Counted(histogram) => histogram.record(nanos),
             Values::Kept { nanos: kept, sorted } if kept.len() < Self::EXACT_UP_TO => {
                 kept.push(nanos);
                 *sorted = false;
@@ -115,10 +115,10 @@ impl Delays {
         let scaled: u128 = match &self.values {
             Values::Kept { nanos, .. } => nanos.iter().map(|&x| (n * u128::from(x)).abs_diff(sum)).sum(),
             Values::Counted(histogram) => histogram
-                .iter_recorded()
-                .map(|bucket| {
-                    let middle = histogram.median_equivalent(bucket.value_iterated_to());
-                    (n * u128::from(middle)).abs_diff(sum) / n * u128::from(bucket.count_at_value())
+                .recorded()
+                .map(|(range, count)| {
+                    let middle = range.start() + (range.end() - range.start()).div_ceil(2);
+                    (n * u128::from(middle)).abs_diff(sum) / n * u128::from(count)
                 })
                 .fold(0, u128::saturating_add)
                 .saturating_mul(n),
@@ -154,14 +154,11 @@ impl Delays {
 
     #[cold]
     fn count_from_now_on(&mut self, next: u64) {
-        let mut histogram =
-            Histogram::new(3).expect("three significant digits are within HdrHistogram's 0 to 5");
+        let mut histogram = Histogram::default();
         if let Values::Kept { nanos, .. } = &self.values {
-            for &nanos in nanos {
-                count(&mut histogram, nanos);
-            }
+            nanos.iter().for_each(|&nanos| histogram.record(nanos));
         }
-        count(&mut histogram, next);
+        histogram.record(next);
         self.values = Values::Counted(histogram);
     }
 
@@ -184,9 +181,9 @@ impl Delays {
                 let mut points = Vec::with_capacity(ranks.len());
                 let mut at_most = 0;
                 let mut wanted = ranks.iter().copied().peekable();
-                for bucket in histogram.iter_recorded() {
-                    at_most += bucket.count_at_value();
-                    let value = bucket.value_iterated_to().clamp(self.min, self.max);
+                for (range, count) in histogram.recorded() {
+                    at_most += count;
+                    let value = (*range.end()).clamp(self.min, self.max);
                     while wanted.next_if(|&rank| rank <= at_most).is_some() {
                         points.push(RankPoint { value: Duration::from_nanos(value), at_most });
                     }
@@ -195,14 +192,6 @@ impl Delays {
             }
         }
     }
-}
-
-/// Adds a value; the histogram grows with the largest.
-#[inline]
-fn count(histogram: &mut Histogram<u64>, nanos: u64) {
-    // Fails only beyond 2^63 or on a histogram that may not grow.
-    let counted = histogram.record(nanos);
-    debug_assert!(counted.is_ok(), "a histogram that grows takes {nanos}");
 }
 
 /// The value at a rank, and how many values are at most that.

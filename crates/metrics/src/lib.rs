@@ -12,6 +12,7 @@ mod delays;
 mod estimate;
 mod exact;
 pub mod figures;
+mod histogram;
 mod jitter;
 mod limited;
 mod lognormal;

@@ -139,12 +139,13 @@ impl Window {
 
     #[inline]
     fn place(&self, index: usize) -> usize {
-        (usize::from(self.head) + index) % NEAR
+        let place = usize::from(self.head) + index;
+        if place < NEAR { place } else { place - NEAR }
     }
 
     #[inline]
     fn pop_near(&mut self) {
-        self.head = (self.head + 1) % NEAR as u8;
+        self.head = self.place(1) as u8;
         self.length -= 1;
     }
 
