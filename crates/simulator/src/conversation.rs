@@ -110,6 +110,7 @@ impl Conversation {
         }
     }
 
+    #[inline]
     pub(crate) fn end(&mut self, side: Side) -> &mut End {
         match side {
             Side::Near => &mut self.near,

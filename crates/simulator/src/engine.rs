@@ -43,9 +43,9 @@ pub(crate) struct Place {
 const NOT_CONNECTED: &str = "connections-not-made";
 
 /// How many events pass between two reports of progress: some milliseconds' worth.
-const EVENTS_PER_REPORT: u32 = 1 << 14;
-/// A run of the guests takes as long as about this many other events.
-const EVENTS_PER_RUN_OF_GUESTS: u32 = 1 << 7;
+const EVENTS_PER_REPORT: i32 = 1 << 14;
+/// A run of the guests takes as long as its event and about this many others.
+const EVENTS_PER_RUN_OF_GUESTS: i32 = 1 << 7;
 
 /// A point being simulated.
 pub(crate) struct Engine<'s, 'g> {
@@ -222,9 +222,8 @@ impl<'s, 'g> Engine<'s, 'g> {
                 telemetry.sample(now, &self.conversations);
             }
             self.now = now;
-            let cost = if matches!(event, Event::Guests) { EVENTS_PER_RUN_OF_GUESTS } else { 1 };
-            until_report = until_report.saturating_sub(cost);
-            if until_report == 0 {
+            until_report -= 1;
+            if until_report <= 0 {
                 until_report = EVENTS_PER_REPORT;
                 if supervisor.progress(now.since(Time::ZERO)) == Progress::Stop {
                     stopped_at = Some(now);
@@ -236,7 +235,10 @@ impl<'s, 'g> Engine<'s, 'g> {
                 Event::Arrive(slot) if self.network.is_of_guest(slot) => {
                     failed = self.guest_packet_arrived(slot).err();
                 }
-                Event::Guests => failed = self.run_guests().err(),
+                Event::Guests => {
+                    until_report -= EVENTS_PER_RUN_OF_GUESTS;
+                    failed = self.run_guests().err();
+                }
                 Event::Arrive(slot) => {
                     if let Some(packet) = self.network.arrive(now, slot, &mut self.events) {
                         self.packet_arrived(packet, recorder);
@@ -266,7 +268,9 @@ impl<'s, 'g> Engine<'s, 'g> {
                     }
                 }
             }
-            while let Some(packet) = self.network.take_dropped() {
+            while self.network.has_dropped()
+                && let Some(packet) = self.network.take_dropped()
+            {
                 let flow = self.conversations[self.place(packet.flow).conversation as usize].flow;
                 self.drops.record(now, (self.scenario, self.key), flow as usize, &packet, recorder);
                 self.network.recycle(packet.bytes);
@@ -350,6 +354,7 @@ impl<'s, 'g> Engine<'s, 'g> {
     }
 
     /// Where the member with this id is found.
+    #[inline]
     pub(crate) fn place(&self, id: FlowId) -> Place {
         self.places[id.0 as usize]
     }

@@ -73,11 +73,13 @@ impl<'s> Network<'s> {
     }
 
     /// An empty buffer, with the memory of an earlier packet.
+    #[inline]
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.buffers.take()
     }
 
     /// Takes a buffer back.
+    #[inline]
     pub(crate) fn recycle(&mut self, buffer: Vec<u8>) {
         self.buffers.recycle(buffer);
     }
@@ -92,8 +94,13 @@ impl<'s> Network<'s> {
         self.keeps_dropped[flow] = true;
     }
 
-    /// A packet that was dropped, of a flow of which they are kept.
+    /// True if [`take_dropped`](Self::take_dropped) has a packet.
     #[inline]
+    pub(crate) fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
+    /// A packet that was dropped, of a flow of which they are kept.
     pub(crate) fn take_dropped(&mut self) -> Option<Packet> {
         self.dropped.pop()
     }
@@ -118,6 +125,7 @@ impl<'s> Network<'s> {
         self.fetch(slot).0
     }
 
+    #[inline]
     fn fetch(&mut self, slot: u32) -> (Packet, u32) {
         self.free.push(slot);
         core::mem::take(&mut self.in_flight[slot as usize])
@@ -157,6 +165,7 @@ impl<'s> Network<'s> {
     }
 
     /// Sends a new packet into the first link of its way.
+    #[inline]
     pub(crate) fn send(&mut self, now: Time, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.id = PacketId(self.next_packet);
         self.next_packet += 1;
@@ -168,6 +177,7 @@ impl<'s> Network<'s> {
 
     /// The packet that has arrived in `slot`: hands it out at the end of its path, else passes it on. One for a group is
     /// passed on, and handed out too at a member of the group; then `backward` and `sink` say at which.
+    #[inline]
     pub(crate) fn arrive(&mut self, now: Time, slot: u32, events: &mut EventQueue<Event>) -> Option<Packet> {
         let (mut packet, station) = self.fetch(slot);
         packet.hop = packet.hop.saturating_add(1);
@@ -259,11 +269,13 @@ impl<'s> Network<'s> {
     }
 
     /// The flow of the file that a packet belongs to.
+    #[inline]
     fn flow(&self, packet: &Packet) -> usize {
         self.flow_of[packet.flow.0 as usize] as usize
     }
 
     /// The link that a packet for one station enters next.
+    #[inline]
     fn way(&self, packet: &Packet) -> Option<Branch> {
         let flow = &self.scenario.flows[self.flow(packet)];
         let hop = usize::from(packet.hop);
@@ -276,6 +288,7 @@ impl<'s> Network<'s> {
         Some(Branch { link, from_port, to: Destination::Port(Port(to_port)) })
     }
 
+    #[inline]
     fn offer(&mut self, now: Time, packet: Packet, events: &mut EventQueue<Event>) {
         if packet.group {
             let from = packet.from.host;
@@ -307,6 +320,7 @@ impl<'s> Network<'s> {
         }
     }
 
+    #[inline]
     fn enter(&mut self, now: Time, branch: Branch, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.to = branch.to;
         packet.on_line = Bytes::ZERO;
@@ -320,65 +334,83 @@ impl<'s> Network<'s> {
 
     /// Queues what a link handed out, and its next event.
     fn settle(&mut self, now: Time, link: usize, events: &mut EventQueue<Event>) {
-        let mut outcome = core::mem::take(&mut self.outcome);
-        for Delivery { at, to, packet } in outcome.deliveries.drain(..) {
-            if self.is_guests(&packet) {
-                let step = PathStep { link, from_port: packet.entered.0, to_port: to.0 };
-                let slot = self.store_of_guest(packet, step);
-                events.push(at, Event::Arrive(slot));
-                continue;
-            }
-            self.follow(now, link, (packet.id, packet.flow), PacketStep::Left { arrives: at });
-            let flow = self.flow(&packet);
-            self.on_first_links.delivered(now, flow, link, &packet);
-            if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
-                events.push(now, Event::Room(packet.flow));
-            }
-            let station = match (packet.group, packet.to) {
-                (true, _) => self.trees[flow].as_ref().and_then(|tree| tree.station(link, to.0)),
-                (false, Destination::Nobody) => None,
-                (false, _) => Some(0),
-            };
-            match station {
-                Some(station) => {
-                    let slot = self.store(packet, station);
-                    events.push(at, Event::Arrive(slot));
-                }
-                // The station has heard what was not for it.
-                None => self.recycle(packet.bytes),
-            }
+        if !self.outcome.deliveries.is_empty() {
+            let mut deliveries = core::mem::take(&mut self.outcome.deliveries);
+            deliveries.drain(..).for_each(|delivery| self.deliver(now, link, delivery, events));
+            self.outcome.deliveries = deliveries;
         }
-        for fate in outcome.fates.0.drain(..) {
-            if let Fate::Marked { id, flow, cause, .. } = fate {
-                self.follow(now, link, (id, flow), PacketStep::Marked(cause.name()));
-            }
-            if let Fate::Dropped { packet, cause, .. } = fate {
-                self.follow(now, link, (packet.id, packet.flow), PacketStep::Dropped(cause.name()));
-                if self.is_guests(&packet) {
-                    self.recycle(packet.bytes);
-                    continue;
-                }
-                let flow = self.flow(&packet);
-                self.on_first_links.dropped(now, flow, link, &packet);
-                if !packet.backward && !packet.group && self.watched[flow] {
-                    events.push(now, Event::Left(packet.flow));
-                }
-                if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
-                    events.push(now, Event::Room(packet.flow));
-                }
-                if self.keeps_dropped[flow] && !packet.group {
-                    self.dropped.push(packet);
-                } else {
-                    self.recycle(packet.bytes);
-                }
-            }
+        if !self.outcome.fates.0.is_empty() {
+            let mut fates = core::mem::take(&mut self.outcome.fates.0);
+            fates.drain(..).for_each(|fate| self.meet(now, link, fate, events));
+            self.outcome.fates.0 = fates;
         }
-        self.outcome = outcome;
         if let Some(next) = self.links[link].next_event()
             && next < self.scheduled[link]
         {
             self.scheduled[link] = next;
             events.push(next, Event::Medium(link as u32));
+        }
+    }
+
+    /// Queues the arrival of a packet.
+    #[inline]
+    fn deliver(
+        &mut self,
+        now: Time,
+        link: usize,
+        Delivery { at, to, packet }: Delivery,
+        events: &mut EventQueue<Event>,
+    ) {
+        if self.is_guests(&packet) {
+            let step = PathStep { link, from_port: packet.entered.0, to_port: to.0 };
+            let slot = self.store_of_guest(packet, step);
+            return events.push(at, Event::Arrive(slot));
+        }
+        self.follow(now, link, (packet.id, packet.flow), PacketStep::Left { arrives: at });
+        let flow = self.flow(&packet);
+        self.on_first_links.delivered(now, flow, link, &packet);
+        if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
+            events.push(now, Event::Room(packet.flow));
+        }
+        let station = match (packet.group, packet.to) {
+            (true, _) => self.trees[flow].as_ref().and_then(|tree| tree.station(link, to.0)),
+            (false, Destination::Nobody) => None,
+            (false, _) => Some(0),
+        };
+        match station {
+            Some(station) => {
+                let slot = self.store(packet, station);
+                events.push(at, Event::Arrive(slot));
+            }
+            // The station has heard what was not for it.
+            None => self.recycle(packet.bytes),
+        }
+    }
+
+    /// Takes note of a packet that was marked or dropped.
+    fn meet(&mut self, now: Time, link: usize, fate: Fate, events: &mut EventQueue<Event>) {
+        let (packet, cause) = match fate {
+            Fate::Dropped { packet, cause, .. } => (packet, cause),
+            Fate::Marked { id, flow, cause, .. } => {
+                return self.follow(now, link, (id, flow), PacketStep::Marked(cause.name()));
+            }
+        };
+        self.follow(now, link, (packet.id, packet.flow), PacketStep::Dropped(cause.name()));
+        if self.is_guests(&packet) {
+            return self.recycle(packet.bytes);
+        }
+        let flow = self.flow(&packet);
+        self.on_first_links.dropped(now, flow, link, &packet);
+        if !packet.backward && !packet.group && self.watched[flow] {
+            events.push(now, Event::Left(packet.flow));
+        }
+        if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
+            events.push(now, Event::Room(packet.flow));
+        }
+        if self.keeps_dropped[flow] && !packet.group {
+            self.dropped.push(packet);
+        } else {
+            self.recycle(packet.bytes);
         }
     }
 
@@ -389,6 +421,7 @@ impl<'s> Network<'s> {
         }
     }
 
+    #[inline]
     fn store(&mut self, packet: Packet, station: u32) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.in_flight[slot as usize] = (packet, station);

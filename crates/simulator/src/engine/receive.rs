@@ -17,17 +17,16 @@ impl Engine<'_, '_> {
     /// Takes a packet that has reached the end of its path.
     pub(crate) fn packet_arrived(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
         let side = side(&packet);
-        let index = self.place(packet.flow).conversation;
-        if self.conversations[index as usize].end(side).presence.is_away {
+        let conversation = &mut self.conversations[self.places[packet.flow.0 as usize].conversation as usize];
+        let flow = conversation.flow;
+        let End { presence, address, .. } = conversation.end(side);
+        if presence.is_away {
             return self.network.recycle(packet.bytes);
         }
-        if side != Side::Near
-            && !packet.group
-            && self.watched[self.conversations[index as usize].flow as usize]
-        {
+        let host = address.host;
+        if side != Side::Near && !packet.group && self.watched[flow as usize] {
             self.left(packet.flow);
         }
-        let host = self.conversations[index as usize].end(side).address.host;
         if let Some(host) = self.hosts.slow_interface(host) {
             let at = host.receive_at_interface(self.now, packet.size);
             let slot = self.network.keep(packet);
@@ -38,6 +37,9 @@ impl Engine<'_, '_> {
 
     /// Lets a host's processor work on a packet.
     pub(crate) fn fetch_packet(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
+        if !self.hosts.cost() {
+            return self.take_packet(packet, recorder);
+        }
         let side = side(&packet);
         let index = self.place(packet.flow).conversation;
         let host = self.conversations[index as usize].end(side).address.host;
@@ -77,9 +79,11 @@ impl Engine<'_, '_> {
 
     /// Drains everything an endpoint has to say, until it has nothing more.
     pub(crate) fn serve(&mut self, index: u32, side: Side, recorder: &mut dyn Recorder) {
-        let Some(owner) = self.conversations[index as usize].owner else {
+        let conversation = &mut self.conversations[index as usize];
+        let Some(owner) = conversation.owner else {
             // Datagrams: nothing answers by itself, waits or is woken. One look is enough.
-            while self.conversations[index as usize].end(side).endpoint.poll_event().is_some() {}
+            let endpoint = &mut conversation.end(side).endpoint;
+            while endpoint.poll_event().is_some() {}
             self.receive(index, side, recorder);
             return;
         };
@@ -166,6 +170,7 @@ impl Engine<'_, '_> {
     }
 
     /// Takes a whole message, header or the room for it included.
+    #[inline]
     fn message(
         &mut self,
         index: u32,
@@ -174,6 +179,9 @@ impl Engine<'_, '_> {
         bytes: &mut [u8],
         recorder: &mut dyn Recorder,
     ) {
+        if !self.hosts.cost() {
+            return self.deliver(index, side, header, bytes, recorder);
+        }
         let host = self.conversations[index as usize].end(side).address.host;
         let effort = self.effort(index);
         if let Some(host) = self.hosts.slow_reader(host) {
@@ -218,6 +226,7 @@ impl Engine<'_, '_> {
     }
 
     /// The listener at an end of a conversation, and where its observations go.
+    #[inline]
     fn receiving<'a>(
         &'a mut self,
         index: u32,
