@@ -2,20 +2,18 @@
 //!
 //! `cargo bench -p trunkline-benches --bench pure`
 
-mod parts;
-
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
-use parts::Part;
-use parts::codecs::{self, Chunk, Speech};
-use parts::metrics::{Percentiles, SentAndReceived};
-use parts::network::{MediumHop, QueueHop};
-use parts::traffic::Production;
-use parts::transport::{TcpBulk, UdpExchange};
 use trunkline_audio::{g711, wav};
-use trunkline_benches::queues::Order;
+use trunkline_hot::Part;
+use trunkline_hot::codecs::{self, Chunk, Speech};
+use trunkline_hot::metrics::{Percentiles, SentAndReceived};
+use trunkline_hot::network::MediumHop;
+use trunkline_hot::queues::{Order, QueueHop};
+use trunkline_hot::traffic::Production;
+use trunkline_hot::transport::{TcpBulk, UdpExchange};
 use trunkline_network::{medium, queue};
 use trunkline_traffic as traffic;
 use trunkline_transport::framing::{Header, decode_message};
@@ -79,7 +77,7 @@ fn endpoints(criterion: &mut Criterion) {
 }
 
 fn audio(criterion: &mut Criterion) {
-    let speech = Speech::new();
+    let speech = Speech::default();
     let mut group = criterion.benchmark_group("audio, a second of speech");
     group.throughput(Throughput::Elements(speech.samples.len() as u64));
     group.bench_function("mu-law encode", |bencher| {

@@ -1,35 +1,9 @@
 //! What the benches share: repeated measurements in turn, and their ratios with spread.
 
 pub mod memory;
-pub mod queues;
 
-use trunkline_experiment::{Experiment, Files, FilesError, Progress, Supervisor};
-
-/// Experiments of benches name no files.
-pub struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
-        Err(FilesError::new(format!("`{path}` is not there: benches read no files")))
-    }
-}
-
-/// Never stops.
-pub struct GoOn;
-
-impl Supervisor for GoOn {
-    fn progress(&mut self, _: trunkline_core::Duration) -> Progress {
-        Progress::Continue
-    }
-}
-
-/// Parses an experiment that a bench wrote itself.
-///
-/// # Panics
-/// If it is wrong: then the bench is.
-pub fn experiment(text: &str) -> Experiment {
-    Experiment::parse(text, "bench.toml", &NoFiles).unwrap_or_else(|problems| panic!("{problems}"))
-}
+pub use trunkline_hot::queues;
+pub use trunkline_hot::simulated::{GoOn, NoFiles, experiment, simulate};
 
 /// A figure over rounds: median with smallest and largest.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@ mod documentation;
 mod durations;
 mod endure;
 mod english;
+mod instructions;
 mod journal;
 mod peers;
 mod programs;
@@ -49,6 +50,8 @@ enum Command {
     Attack(attack::Attack),
     /// Load agents, reflector, server and wire for two hours with faults, and fail if memory, descriptors or threads grow
     Endure(endure::Endure),
+    /// Count the instructions of the hot paths, and fail where one exceeds its budget by more than 3 %
+    Instructions(instructions::Instructions),
     /// Run Trunkline beside its peers, whole commands in turn, and write docs/peers.md and docs/peers.json
     Peers(peers::Peers),
     /// Repeat the tests in real time, and fail at any rerun
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Soak(soak) => soak::run(&soak),
         Command::Attack(attack) => attack::run(&attack),
         Command::Endure(endure) => endure::run(&endure),
+        Command::Instructions(options) => instructions::run(&options),
         Command::Peers(peers) => peers::run(&peers),
         Command::Reruns(reruns) => reruns::run(&reruns),
         Command::Sbom(sbom) => sbom::run(&sbom),

@@ -38,6 +38,7 @@ fn steps(journal: &Journal) -> Result<(), String> {
     step("examples in the documentation", build.test().arg("--doc"))?;
     crate::web::check(&program("trunkline")?)?;
     crate::python::check()?;
+    timed("instructions", || crate::instructions::run(&crate::instructions::Instructions::default()))?;
     step("documentation of the code", &mut crate::documentation::command(build.test())?)?;
     quick_start(&program("trunkline")?)
 }

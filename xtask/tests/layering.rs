@@ -85,7 +85,7 @@ fn crates_use_lower_layers_only() {
 
 #[test]
 fn every_crate_has_a_layer() {
-    let beside = ["testkit", "references", "xtask", "benches", "fuzz", "interop"];
+    let beside = ["testkit", "references", "xtask", "benches", "hot", "fuzz", "interop"];
     let metadata = metadata();
     for package in metadata.workspace_packages() {
         let name = short(&package.name);

@@ -28,6 +28,16 @@ impl Scenario {
         alike.flat_map(|flow| flow.singles(&self.hosts)).map(|flow| flow.meta).collect()
     }
 
+    /// Outcomes of the flows of [`Scenario::single_metas`], from those of the file's flows. Each knows of drops what all of
+    /// its flow know.
+    pub fn single_outcomes(&self, together: &[FlowOutcome]) -> Vec<FlowOutcome> {
+        let each = self.flows.iter().zip(together).flat_map(|(flow, outcome)| {
+            let single = FlowOutcome { knows_drops: outcome.knows_drops, ..FlowOutcome::default() };
+            std::iter::repeat_n(single, flow.each.len())
+        });
+        each.collect()
+    }
+
     /// What a driver knows of the flows of [`Scenario::singles`] as what is known of the file's.
     pub fn together(&self, outcome: DriverOutcome) -> DriverOutcome {
         if outcome.flows.len() == self.flows.len() {

@@ -66,8 +66,12 @@ pub(crate) fn measure(
     let audio = audio.finish().map_err(RunnerError::Audio);
     let (mut outcome, failed) = driven?;
     let consoles = write_consoles(&audio_directory, std::mem::take(&mut outcome.consoles));
-    let of_singles =
-        DriverOutcome { duration: outcome.duration, partial: outcome.partial, ..DriverOutcome::default() };
+    let of_singles = DriverOutcome {
+        duration: outcome.duration,
+        partial: outcome.partial,
+        flows: scenario.single_outcomes(&outcome.flows),
+        ..DriverOutcome::default()
+    };
     let singles = singles.finish(of_singles);
     let mut summary = meter.finish(outcome);
     attach(scenario, singles.flows, &mut summary);

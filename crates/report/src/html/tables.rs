@@ -343,10 +343,11 @@ pub(super) fn links(view: &View) -> Markup {
             h2 id="links" { "Links" }
             div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each link" {
                 table.data data-name="links" {
-                    caption { span { "Each direction of each link" @if several { " (sim)" } "." } }
+                    caption { span { "Each direction of each link." } }
                     thead {
                         tr {
                             (axis_headings(view))
+                            @if several { th scope="col" { "on" } }
                             th scope="col" { "link" }
                             th.number scope="col" { a href="#def-utilisation" { "utilisation" } " " span.unit { "%" } }
                             th.number scope="col" { "packets" br; "offered" }
@@ -390,6 +391,7 @@ fn link_row(
     html! {
         tr {
             (axis_values(view, point))
+            @if view.sides.len() > 1 { td { (side.label) } }
             th scope="row" { (link) }
             (cell(Quantity::Share, percent, over(const { link_figure("utilisation") })))
             (cell(Quantity::Count, plain, over(const { link_figure("offered") })))

@@ -4,10 +4,10 @@ use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_metrics::summary::Measured;
 use trunkline_metrics::{FlowMeta, Meter, Observation, PerMille, PercentileSelector, Recorder};
 
-use super::Part;
+use crate::Part;
 
 /// A meter of one flow whose messages arrive in the order of sending. Unit: a `Sent` and a `Received`.
-pub(crate) struct SentAndReceived {
+pub struct SentAndReceived {
     meter: Meter<'static>,
     channels: u64,
     next: u64,
@@ -18,7 +18,8 @@ impl SentAndReceived {
     /// So many messages are on their way at any time.
     const UNDER_WAY: u64 = 100;
 
-    pub(crate) fn new(channels: u16) -> SentAndReceived {
+    /// A flow of one member with these channels.
+    pub fn new(channels: u16) -> SentAndReceived {
         let flow = FlowMeta {
             name: "voice".to_owned(),
             transport: "udp".to_owned(),
@@ -79,13 +80,14 @@ impl Part for SentAndReceived {
 }
 
 /// The percentiles of a summary from a trace of some length. Unit: a value of the trace.
-pub(crate) struct Percentiles {
+pub struct Percentiles {
     trace: Vec<Duration>,
     ranks: Vec<u64>,
 }
 
 impl Percentiles {
-    pub(crate) fn new(length: u32) -> Percentiles {
+    /// Of a trace of this length.
+    pub fn new(length: u32) -> Percentiles {
         let delay = |n: u32| Duration::from_nanos(50_000_000 + u64::from(n.wrapping_mul(2_654_435_761) >> 4));
         let ranks = PerMille::SUMMARY.map(|percentile| percentile.rank(u64::from(length)));
         Percentiles { trace: (0..length).map(delay).collect(), ranks: ranks.to_vec() }

@@ -5,14 +5,14 @@ use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::tcp::{TcpConfig, TcpEndpoint};
 use trunkline_transport::{Conversation, Endpoint, Message, UdpConfig, UdpEndpoint, drain};
 
-use super::Part;
-use super::codecs::datagram;
+use crate::Part;
+use crate::codecs::datagram;
 
 const NEAR: Address = Address { host: 0, port: 40_001 };
 const FAR: Address = Address { host: 1, port: 7_001 };
 
 /// Two UDP endpoints. Unit: a message from `send` to `receive`.
-pub(crate) struct UdpExchange {
+pub struct UdpExchange {
     near: UdpEndpoint,
     far: UdpEndpoint,
     message: Vec<u8>,
@@ -21,7 +21,8 @@ pub(crate) struct UdpExchange {
 }
 
 impl UdpExchange {
-    pub(crate) fn new(payload: usize) -> UdpExchange {
+    /// With messages of this payload.
+    pub fn new(payload: usize) -> UdpExchange {
         let mut exchange = UdpExchange {
             near: UdpEndpoint::new(NEAR, FAR, UdpConfig::default()),
             far: UdpEndpoint::new(FAR, NEAR, UdpConfig::default()),
@@ -49,7 +50,7 @@ impl Part for UdpExchange {
 }
 
 /// A TCP connection that carries large messages one way. Unit: a message, sent and received.
-pub(crate) struct TcpBulk {
+pub struct TcpBulk {
     near: TcpEndpoint,
     far: TcpEndpoint,
     now: Time,
@@ -60,9 +61,14 @@ pub(crate) struct TcpBulk {
 
 impl TcpBulk {
     /// Bytes of a message's payload.
-    pub(crate) const PAYLOAD: usize = 8 << 10;
+    pub const PAYLOAD: usize = 8 << 10;
 
-    pub(crate) fn new() -> TcpBulk {
+    /// A connection that is open and has found its speed.
+    ///
+    /// # Panics
+    /// If the defaults are not valid.
+    #[expect(clippy::new_without_default, reason = "nothing is the default connection")]
+    pub fn new() -> TcpBulk {
         let config = TcpConfig::default();
         let mut bulk = TcpBulk {
             near: TcpEndpoint::connect(NEAR, FAR, config.clone(), 1).expect("the defaults are valid"),

@@ -1,15 +1,13 @@
 //! Queues and media, in the state in which they work: with buffers that have grown to their size.
 
-use trunkline_benches::queues::{Order, Packets};
+use crate::queues::{Order, Packets, QueueHop};
 use trunkline_core::{Port, Seed, Time};
 use trunkline_network::impairment::Impairments;
 use trunkline_network::medium::{Medium, MediumKind, Outcome, PortConfig};
 use trunkline_network::queue;
 use trunkline_testkit::values::{ordinary_values, values};
 
-pub(crate) use trunkline_benches::queues::QueueHop;
-
-use super::Part;
+use crate::Part;
 
 impl Part for QueueHop {
     fn step(&mut self) -> u64 {
@@ -19,7 +17,7 @@ impl Part for QueueHop {
 }
 
 /// A medium with an unimpaired way from port 0 to port 1, in which so many packets wait. Unit: a packet's hop.
-pub(crate) struct MediumHop {
+pub struct MediumHop {
     medium: Box<dyn Medium>,
     out: Outcome,
     now: Time,
@@ -29,7 +27,7 @@ pub(crate) struct MediumHop {
 
 impl MediumHop {
     /// With `waiting` packets in front of it at every moment; with none, each packet finds it idle.
-    pub(crate) fn new(kind: &MediumKind, waiting: u32) -> MediumHop {
+    pub fn new(kind: &MediumKind, waiting: u32) -> MediumHop {
         let [shared, medium_values] =
             [kind.shared, kind.parameters].map(|parameters| ordinary_values(parameters, &[]));
         let queue_kind = &queue::KINDS[0];

@@ -5,10 +5,10 @@ use trunkline_testkit::values::ordinary_values;
 use trunkline_traffic::{Answer, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
 use trunkline_transport::framing::HEADER_LENGTH;
 
-use super::Part;
+use crate::Part;
 
 /// A source that never ends. Unit: a message.
-pub(crate) struct Production {
+pub struct Production {
     source: Box<dyn Source>,
     buffer: MessageBuffer,
     now: Time,
@@ -17,7 +17,11 @@ pub(crate) struct Production {
 }
 
 impl Production {
-    pub(crate) fn new(kind: &SourceKind, channels: u16) -> Production {
+    /// A source of this kind with its defaults.
+    ///
+    /// # Panics
+    /// If it cannot be built of them.
+    pub fn new(kind: &SourceKind, channels: u16) -> Production {
         let context = SourceContext {
             channels,
             member: 0,

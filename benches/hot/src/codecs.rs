@@ -1,14 +1,16 @@
 //! Framing and audio: what is called, with something to give it.
 
-use trunkline_core::{Duration, FlowId, Time};
-use trunkline_transport::framing::{Deframer, HEADER_LENGTH, Header, Key, MessageKind};
+use std::hint::black_box;
 
-use super::Part;
+use trunkline_core::{Duration, FlowId, Time};
+use trunkline_transport::framing::{Deframer, HEADER_LENGTH, Header, Key, MessageKind, decode_message};
+
+use crate::Part;
 
 const KEY: Key = Key(0x5EED_CAFE);
 
 /// The header of a message in the middle of a flow.
-pub(crate) fn header(sequence: u32, payload: usize) -> Header {
+pub fn header(sequence: u32, payload: usize) -> Header {
     Header {
         place: trunkline_transport::framing::Place::Before,
         key: KEY,
@@ -24,14 +26,14 @@ pub(crate) fn header(sequence: u32, payload: usize) -> Header {
 }
 
 /// A whole message.
-pub(crate) fn datagram(sequence: u32, payload: usize) -> Vec<u8> {
+pub fn datagram(sequence: u32, payload: usize) -> Vec<u8> {
     let mut message = vec![0x5A; HEADER_LENGTH + payload];
     header(sequence, payload).encode(&mut message);
     message
 }
 
 /// A byte stream of equal messages, read in chunks that end anywhere. Unit: a message.
-pub(crate) struct Chunk {
+pub struct Chunk {
     deframer: Deframer,
     stream: Vec<u8>,
     at: usize,
@@ -41,7 +43,8 @@ impl Chunk {
     /// Bytes that one read of a socket brings.
     const LENGTH: usize = 16 << 10;
 
-    pub(crate) fn new(payload: usize) -> Chunk {
+    /// Messages of this payload.
+    pub fn new(payload: usize) -> Chunk {
         let length = HEADER_LENGTH + payload;
         let messages = (4 * Chunk::LENGTH).div_ceil(length) as u32;
         let stream = (0..messages).flat_map(|sequence| datagram(sequence, payload)).collect();
@@ -70,15 +73,38 @@ impl Part for Chunk {
     }
 }
 
-/// A second of something loud, as samples, as mu-law, and as a WAV file of 16 bits.
-pub(crate) struct Speech {
-    pub(crate) samples: Vec<i16>,
-    pub(crate) codes: Vec<u8>,
-    pub(crate) wav: Vec<u8>,
+/// A message whose header is written. Unit: a header.
+pub struct Encoding(pub Vec<u8>);
+
+impl Part for Encoding {
+    fn step(&mut self) -> u64 {
+        black_box(&header(1, 80)).encode(black_box(&mut self.0));
+        1
+    }
 }
 
-impl Speech {
-    pub(crate) fn new() -> Speech {
+/// A message whose header is read. Unit: a header.
+pub struct Finding(pub Vec<u8>);
+
+impl Part for Finding {
+    fn step(&mut self) -> u64 {
+        let _ = black_box(decode_message(black_box(&self.0), KEY));
+        1
+    }
+}
+
+/// A second of something loud, as samples, as mu-law, and as a WAV file of 16 bits.
+pub struct Speech {
+    /// As samples.
+    pub samples: Vec<i16>,
+    /// As mu-law.
+    pub codes: Vec<u8>,
+    /// As a file.
+    pub wav: Vec<u8>,
+}
+
+impl Default for Speech {
+    fn default() -> Speech {
         let samples: Vec<i16> = (0..8000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 16) as i16).collect();
         let codes = samples.iter().copied().map(trunkline_audio::g711::encode_mu_law).collect();
         let data = 2 * samples.len() as u32;
