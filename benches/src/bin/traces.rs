@@ -11,7 +11,9 @@ use trunkline_benches::{Spread, memory};
 use trunkline_core::{Duration, Time};
 use trunkline_io::process::{cpu_time, raise_open_files};
 use trunkline_metrics::{Fate, Record, TraceSink};
-use trunkline_store::{Backend, NewRun, RunWriter, Store, latency_cdf, latency_series, read_latencies};
+use trunkline_store::{
+    Backend, LatencySeries, NewRun, RunWriter, Store, latency_cdf, latency_series, read_latencies,
+};
 
 /// Cost of traces.
 #[derive(Parser)]
@@ -90,7 +92,7 @@ fn one(run: &RunWriter, round: u32, traces: usize, records: u32) -> Result<Cost>
     let reading = cpu_time() - cpu;
     let cpu = cpu_time();
     for (_, path) in closed.traces() {
-        latency_series(path, None, 2_000)?;
+        latency_series(path, None, 2_000, LatencySeries::EXACT_UP_TO)?;
     }
     let series = cpu_time() - cpu;
     let cpu = cpu_time();

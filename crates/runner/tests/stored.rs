@@ -7,6 +7,7 @@ use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Files, FilesError, Progress, Supervisor};
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::Fate;
+use trunkline_metrics::summary::Counts;
 use trunkline_runner::{GrowingRun, Hear, KernelMeans, Observer, Plan, Request, channel_sound};
 use trunkline_store::{Backend, Imported, Status, Store, StoredRun, read_trace};
 
@@ -210,6 +211,24 @@ fn members_of_a_flow_that_is_made_for_several_hosts_have_their_own_sound() {
             sound.sent.iter().flat_map(|sample| ((sample * 32_768.0) as i16).to_le_bytes()).collect();
         assert!(sent.len() > 30_000 && sent == bytes[44..], "member {member}");
     }
+}
+
+#[test]
+fn what_a_flow_counts_its_parts_by_host_count_too() {
+    // The line drops, and its queue of half a second is full at the end: what waits in it is unfinished, not lost.
+    let text = "name = \"phones\"\nduration = \"2 s\"\ndrain = \"0 s\"\n[hosts]\nphone = { count = 3 }\nb = {}\n[link.trunk]\n\
+                between = [\"phone\", \"b\"]\nrate = \"100 kbit/s\"\nqueue = { kind = \"fifo\", limit = \"60 packets\" }\n\
+                [flow.voice]\nfrom = \"phone\"\nto = \"b\"\ntransport = \"udp\"\ncount = 2\n\
+                source = { kind = \"voice\", samples = 80, phase = \"random\" }\n";
+    let (_folder, run) = stored(text);
+    let flow = &run.points[0].repetitions[0].summary.as_ref().expect("a summary").flows[0];
+    let sum = |count: fn(&Counts) -> u64| flow.each.iter().map(|each| count(&each.counts)).sum::<u64>();
+    assert_eq!(flow.each.len(), 3);
+    assert!(flow.counts.lost > 0 && flow.counts.unfinished > 0, "{:?}", flow.counts);
+    assert_eq!(
+        [flow.counts.lost, flow.counts.unfinished, flow.counts.received],
+        [sum(|c| c.lost), sum(|c| c.unfinished), sum(|c| c.received)]
+    );
 }
 
 #[test]
