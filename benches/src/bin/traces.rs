@@ -154,7 +154,7 @@ fn new_run(repetitions: u32) -> NewRun {
         limits: Vec::new(),
         seed: 1,
         repetitions,
-        points: vec![Vec::new()],
+        points: vec![(0, Vec::new())],
         repetition_length: Duration::from_secs(1),
         machine: String::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

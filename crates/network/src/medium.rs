@@ -104,6 +104,9 @@ pub struct Outcome {
     pub deliveries: Vec<Delivery>,
     /// What else happened to packets.
     pub fates: Fates,
+    /// Packets, without their bytes, of which the line has carried parts after they were dropped; [`Packet::on_line`] is what these
+    /// took. Only a T1 trunk divides packets.
+    pub wasted: Vec<Packet>,
 }
 
 /// A packet's arrival.

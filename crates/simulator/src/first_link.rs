@@ -81,6 +81,14 @@ impl OnFirstLinks {
         }
     }
 
+    /// A link has carried parts of a packet after it was dropped.
+    pub(crate) fn wasted(&mut self, flow: usize, link: usize, packet: &Packet) {
+        let flow = &mut self.flows[flow];
+        if flow.is_first(link, packet) && !(packet.group && flow.spreads) {
+            flow.transmitted += packet.on_line;
+        }
+    }
+
     /// The measurement ends now. What waits in a switch behind its first line counts; of a packet whose transmission has
     /// begun, only the part that is through.
     pub(crate) fn end_measurement(&mut self, now: Time, links: &[Box<dyn Medium>], flow_of: &[u32]) {

@@ -344,6 +344,12 @@ impl<'s> Network<'s> {
             fates.drain(..).for_each(|fate| self.meet(now, link, fate, events));
             self.outcome.fates.0 = fates;
         }
+        while let Some(packet) = self.outcome.wasted.pop() {
+            if !self.is_guests(&packet) {
+                let flow = self.flow(&packet);
+                self.on_first_links.wasted(flow, link, &packet);
+            }
+        }
         if let Some(next) = self.links[link].next_event()
             && next < self.scheduled[link]
         {

@@ -29,6 +29,21 @@ fn a_packet_of_two_frames_has_the_framing_of_two() {
     assert!(near(bytes, 344.0), "{bytes}");
 }
 
+/// 512 B in two frames, three times what the trunk carries: most packets lose a chunk, whose other chunk crosses the line in vain.
+#[test]
+fn chunks_of_packets_that_were_dropped_take_their_part_of_the_line() {
+    let summary = simulate(&parse(
+        "name = \"test\"\nduration = \"5 s\"\n[hosts]\na = {}\nd = {}\n[link.t]\nmedium = \"t1\"\nbetween = [\"a\", \"d\"]\n\
+         [flow.x]\nfrom = \"a\"\nto = \"d\"\ntransport = \"udp\"\n\
+         source = { kind = \"load\", message = \"484 B\", interval = \"900 us\" }\n",
+    ));
+    let flow = flow(&summary, "x");
+    assert!(flow.counts.lost > flow.counts.sent / 2, "{:?}", flow.counts);
+    let network = flow.throughput.network.expect("sim knows it").bits_per_second() as f64;
+    let line = summary.links[0].utilisation.value() * 1_536_000.0;
+    assert!((network - line).abs() < 0.02 * line, "{network} bit/s of {line}");
+}
+
 /// 1028 B and the trailer's 8 fill 22 cells of 53 B.
 #[test]
 fn a_packet_of_cells_has_all_of_them() {

@@ -209,10 +209,11 @@ fn queue(side: &mut Side, estimate: &WayEstimate) {
     let visited = Bytes(visited.round() as u64);
     match &estimate.queue {
         Discipline::TailDrop(limit) => tail_drop(side, limit),
-        Discipline::Early { losses, from, to } => {
+        Discipline::Early { losses, from, to, is_before_shown } => {
+            let place = if *is_before_shown { " before the line" } else { "" };
             let (from, to) = (Duration::from_nanos(*from as u64), Duration::from_nanos(*to as u64));
             let why = format!(
-                "{losses} packets were lost before the line, most of them after waits of {from} to {to}, where others were not: \
+                "{losses} packets were lost{place}, most of them after waits of {from} to {to}, where others were not: \
                  an active queue (CoDel, PIE), a policer, or a FIFO shared with others; a FIFO with the visited size stands here"
             );
             side.toml("queue", format!("{{ kind = \"fifo\", limit = \"{} B\" }}", visited.0.max(3_000)), why);
@@ -250,8 +251,8 @@ fn tail_drop(side: &mut Side, limit: &Limit) {
         "queue",
         format!("{{ kind = \"fifo\", limit = \"{written}\" }}"),
         format!(
-            "{} packets were lost when the queue was full, next to packets that waited {from} to {to}: tail drop, within a packet, \
-             at {at}",
+            "{} packets were lost when the queue was full, next to packets that waited {from} to {to}: tail drop, at \
+             about {at}",
             limit.losses
         ),
     );

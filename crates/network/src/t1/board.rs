@@ -341,7 +341,7 @@ impl Board {
         self.counters.transmitted += on_line;
         self.counters.busy.add(end, busy);
         self.packets[chunk.slot as usize].packet.on_line += on_line;
-        let Some(mut packet) = self.part_with(chunk.slot) else { return };
+        let Some(mut packet) = self.part_with(chunk.slot, out) else { return };
         let passage = self.stage.pass(end + self.delay, &mut packet);
         if passage.lost {
             self.counters.dropped[DropCause::LinkLoss.index()] += 1;
@@ -379,18 +379,19 @@ impl Board {
         let passing = &mut self.packets[slot as usize];
         if !passing.dropped {
             passing.dropped = true;
-            let flow = passing.packet.flow;
-            let packet = core::mem::take(&mut passing.packet);
-            // Chunks that are still to come belong to the channel all the same.
-            passing.packet.flow = flow;
+            let mut packet = core::mem::take(&mut passing.packet);
+            // Chunks that are still to come belong to the channel all the same, and take their part of the line.
+            let bytes = core::mem::take(&mut packet.bytes);
+            passing.packet = Packet { on_line: Bytes::ZERO, ..packet.clone() };
+            packet.bytes = bytes;
             self.counters.dropped[cause.index()] += 1;
             out.fates.0.push(Fate::Dropped { at, packet, cause });
         }
-        self.part_with(slot);
+        self.part_with(slot, out);
     }
 
     /// One chunk of a packet is gone; with the last the packet, if it was not dropped.
-    fn part_with(&mut self, slot: u32) -> Option<Packet> {
+    fn part_with(&mut self, slot: u32, out: &mut Outcome) -> Option<Packet> {
         let passing = &mut self.packets[slot as usize];
         passing.chunks -= 1;
         if passing.chunks > 0 {
@@ -398,7 +399,13 @@ impl Board {
         }
         self.free.push(slot);
         let Passing { packet, dropped, .. } = core::mem::take(passing);
-        (!dropped).then_some(packet)
+        if !dropped {
+            return Some(packet);
+        }
+        if packet.on_line > Bytes::ZERO {
+            out.wasted.push(packet);
+        }
+        None
     }
 }
 

@@ -282,6 +282,11 @@ impl RelayCore {
             }
             self.ports[usize::from(to.0)].due.push(at, packet);
         }
+        for packet in self.outcome.wasted.drain(..) {
+            if let Some(direction) = self.flows.direction(packet.flow, packet.backward) {
+                direction.transmitted += packet.on_line;
+            }
+        }
         if !self.outcome.fates.0.is_empty() {
             self.settle_fates();
         }

@@ -247,6 +247,9 @@ fn downloaded(arrived: &[Kept], sent: &[Kept]) -> Option<ObservedFlow> {
                             delay: Some(packet.at - at),
                         });
                     }
+                } else {
+                    // Sent again in other pieces, or once too often.
+                    packets.push(Packet { sent: time(at), bytes: packet.bytes, delay: Some(delay) });
                 }
             }
             _ => {

@@ -15,8 +15,9 @@ const MARGIN: f64 = 0.05;
 pub(super) enum Discipline {
     /// Packets were lost when the queue was full.
     TailDrop(Limit),
-    /// Packets were lost before the line, at backlogs at which others were not, and hardly any without a wait.
-    Early { losses: usize, from: f64, to: f64 },
+    /// Packets were lost at backlogs at which others were not, and hardly any without a wait. Gaps may show that this was before the
+    /// line.
+    Early { losses: usize, from: f64, to: f64, is_before_shown: bool },
     /// No losses that the queue explains.
     Unfilled,
 }
@@ -114,11 +115,13 @@ impl Sorted {
         let of = |some: &[&Arrival]| Losses::of(some.iter().copied());
         let (full, below, idle, busy) = (of(&full), of(&below), of(&idle), of(&busy));
         // A FIFO loses packets only when it is full, and losses at random come at any wait and use the line.
-        let is_early = busy.lost >= 5
-            && service.is_before().unwrap_or_else(|| busy.share() > 5.0 * idle.share() + 0.002);
+        let is_before = service.is_before();
+        let is_early =
+            busy.lost >= 5 && is_before.unwrap_or_else(|| busy.share() > 5.0 * idle.share() + 0.002);
         if is_early && busy.lost >= full.lost {
             let (from, to) = waits(arrivals.iter().filter(|one| one.is_full || one.wait_before >= largest));
-            let discipline = Discipline::Early { losses: busy.lost + full.lost, from, to };
+            let is_before_shown = is_before.is_some();
+            let discipline = Discipline::Early { losses: busy.lost + full.lost, from, to, is_before_shown };
             return Sorted { discipline, losses: idle, service };
         }
         if !full.is_more_frequent_than(&below) {

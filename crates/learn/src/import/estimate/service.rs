@@ -70,12 +70,10 @@ struct Transmitted {
 /// The lost bytes of a pair, as the rate counts them.
 #[derive(Clone, Copy, Debug)]
 enum Counting {
-    /// All were transmitted, or none.
-    As(f64),
     /// Gaps are exact: pairs with losses do not have to count.
     Skip,
-    /// Gaps do not show it: a share between these.
-    Between(f64, f64, f64),
+    /// The least, the likely and the largest share of them that was transmitted.
+    Share([f64; 3]),
 }
 
 impl Transmitted {
@@ -177,11 +175,8 @@ impl Service {
             return Counting::Skip;
         }
         let transmitted = self.transmitted(of);
-        let share = |share: f64| share.clamp(0.0, 1.0);
-        transmitted.all_or_none().map_or(
-            Counting::Between(share(transmitted.low), share(transmitted.value), share(transmitted.high)),
-            Counting::As,
-        )
+        let likely = transmitted.all_or_none().unwrap_or(transmitted.value);
+        Counting::Share([transmitted.low, likely, transmitted.high].map(|share| share.clamp(0.0, 1.0)))
     }
 
     /// True if single gaps are transmissions.
@@ -213,16 +208,17 @@ impl Service {
         let is_constant = high - low < CONSTANT * high;
         let value = if is_constant { f64::midpoint(rates[(n - 1) / 2], rates[n / 2]) } else { high };
         let is_exact = self.is_exact(8e9 / value);
+        let (fewer, more) = (least_bytes / bytes, most_bytes / bytes);
         let rate = RateEstimate { value, low, high, windows: n, busy, is_constant, is_exact };
         if !is_constant {
-            return Some(rate);
+            return Some(RateEstimate { low: low * fewer, high: high * more, ..rate });
         }
-        // The median's 95 % interval by order statistics, and not below what the noise of a gap makes of windows.
+        // The median's 95 % interval by order statistics, which needs six windows, and not below what the noise of a gap makes of them.
         let rank = (((n as f64 - 1.96 * (n as f64).sqrt()) / 2.0).floor().max(0.0) as usize).min((n - 1) / 2);
         let noise = self.noise(8e9 / value).max(RESOLUTION);
         let least = value * 2.0 * noise * (n as f64).sqrt() / busy;
-        let low = rates[rank].min(value - least) * least_bytes / bytes;
-        let high = rates[n - 1 - rank].max(value + least) * most_bytes / bytes;
+        let low = rates[rank].min(value - least) * fewer;
+        let high = rates[n - 1 - rank].max(value + least) * more;
         Some(RateEstimate { low, high, ..rate })
     }
 
@@ -279,8 +275,7 @@ impl Pair {
         let mut transmitted = [self.bytes; 3];
         for (lost, counting) in [self.dropped, self.lost].into_iter().zip(counting) {
             let shares = match counting {
-                Counting::As(share) => [share; 3],
-                Counting::Between(low, value, high) => [low, value, high],
+                Counting::Share(shares) => shares,
                 Counting::Skip if lost > 0.0 => return None,
                 Counting::Skip => [0.0; 3],
             };
