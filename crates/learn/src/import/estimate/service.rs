@@ -79,9 +79,9 @@ enum Counting {
 impl Transmitted {
     /// `None` if some were and some were not, or if gaps do not show it.
     fn all_or_none(&self) -> Option<f64> {
-        match (self.low <= 0.0, self.high >= 1.0) {
-            (true, false) => Some(0.0),
-            (false, true) => Some(1.0),
+        match (self.low, self.high) {
+            (..=0.0, ..0.25) => Some(0.0),
+            (0.75.., 1.0..) => Some(1.0),
             _ => None,
         }
     }
@@ -175,8 +175,9 @@ impl Service {
             return Counting::Skip;
         }
         let transmitted = self.transmitted(of);
-        let likely = transmitted.all_or_none().unwrap_or(transmitted.value);
-        Counting::Share([transmitted.low, likely, transmitted.high].map(|share| share.clamp(0.0, 1.0)))
+        let Transmitted { low, value, high, .. } = transmitted;
+        let some = || [low, value, high].map(|share| share.clamp(0.0, 1.0));
+        Counting::Share(transmitted.all_or_none().map_or_else(some, |share| [share; 3]))
     }
 
     /// True if single gaps are transmissions.
