@@ -167,6 +167,9 @@ def test_a_link_without_a_rate_needs_one() -> None:
     experiment = trunkline.Experiment.load(Path(__file__).parents[2] / "examples" / "cellular-trace.toml")
     with pytest.raises(trunkline.ExperimentError, match="`link_rate=`"):
         gym.RateControl(experiment)
+    for wrong in (0.0, -1e6, float("nan"), float("inf")):
+        with pytest.raises(trunkline.ExperimentError, match="positive number"):
+            gym.RateControl(experiment, link_rate=wrong)
     environment = gym.RateControl(experiment, link_rate=1.3e6)
     environment.reset(seed=1)
     seen = [environment.step([0.0])[4]["seen"] for _ in range(50)]

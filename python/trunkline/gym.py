@@ -91,7 +91,9 @@ class RateControl(gymnasium.Env[numpy.ndarray, numpy.ndarray]):  # type: ignore[
         self._reward = reward
         if link_rate is None and self._core.rate == _UNLIMITED:
             raise ExperimentError("the link has no rate in the file; name one with `link_rate=`")
-        self._link_rate = float(self._core.rate) if link_rate is None else link_rate
+        self._link_rate = float(self._core.rate if link_rate is None else link_rate)
+        if not 0.0 < self._link_rate < math.inf:
+            raise ExperimentError(f"`link_rate` must be a positive number of bit/s, not {link_rate}")
         self._least = self._rate = self._delay = math.nan
         self._step = 0
         self.action_space = spaces.Box(-1.0, 1.0, (1,), numpy.float32)

@@ -1,4 +1,4 @@
-//! What every measured message costs, and exact percentiles afterwards.
+//! The meter: a message that is sent and received, and exact percentiles afterwards.
 
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_metrics::summary::Measured;
@@ -15,7 +15,7 @@ pub struct SentAndReceived {
 }
 
 impl SentAndReceived {
-    /// So many messages are on their way at any time.
+    /// Messages that are on their way at any time.
     const UNDER_WAY: u64 = 100;
 
     /// A flow of one member with these channels.

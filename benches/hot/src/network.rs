@@ -16,7 +16,7 @@ impl Part for QueueHop {
     }
 }
 
-/// A medium with an unimpaired way from port 0 to port 1, in which so many packets wait. Unit: a packet's hop.
+/// A medium with an unimpaired way from port 0 to port 1, with packets that wait. Unit: a packet's hop.
 pub struct MediumHop {
     medium: Box<dyn Medium>,
     out: Outcome,

@@ -468,13 +468,17 @@ fn a_saved_run_has_what_its_page_asks_for_and_says_what_is_left_out() {
 
     // Many repetitions, and many messages.
     let values: Vec<String> = (1..=20).map(|value| value.to_string()).collect();
-    let id =
-        run("many", "100 ms", 12, 1, &format!("[sweep]\n\"flow.voice.count\" = [{}]\n", values.join(", ")));
-    let (_, held) = saved(&server, id);
-    let whole: api::Run = serde_json::from_slice(&held[&format!("/runs/{id}")]).unwrap();
-    let traced = |one: &api::RunRepetition| one.traces.len();
-    assert!(whole.points.iter().all(|point| point.repetitions.iter().map(traced).sum::<usize>() == 1));
-    assert!(String::from_utf8_lossy(&held["/saved"]).contains("20 of 240 repetitions"));
+    let sweep = format!("[sweep]\n\"flow.voice.count\" = [{}]\n", values.join(", "));
+    for (name, duration, of_point) in [("short", "100 ms", 12), ("many", "5 s", 1)] {
+        let id = run(name, duration, 12, 1, &sweep);
+        let (_, held) = saved(&server, id);
+        let whole: api::Run = serde_json::from_slice(&held[&format!("/runs/{id}")]).unwrap();
+        let traced =
+            |point: &api::RunPoint| point.repetitions.iter().map(|one| one.traces.len()).sum::<usize>();
+        assert!(whole.points.iter().all(|point| traced(point) == of_point), "{name}");
+        let note = String::from_utf8_lossy(&held["/saved"]);
+        assert_eq!(note.contains("20 of 240 repetitions"), of_point == 1, "{note}");
+    }
     let id = run("long", "60 s", 1, 10, "");
     let (_, held) = saved(&server, id);
     let latency = &held[&format!("/runs/{id}/points/0/repetitions/0/flows/voice/latency")];

@@ -47,8 +47,12 @@ transport = "udp"
 source = { kind = "voice", samples = 80 }     # 80 B every 10 ms
 `;
 
-/** Drafts in this folder are copied when they are opened. */
+/** Drafts in this folder, and in those inside it, are copied when they are opened. */
 export const TEMPLATES = 'templates';
+
+export function isTemplates(folder: string): boolean {
+  return folder === TEMPLATES || folder.startsWith(`${TEMPLATES}/`);
+}
 
 /** A draft's folders are in its name: `calls/office.toml` is in `calls`. */
 export function folderOf(name: string): string {

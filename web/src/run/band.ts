@@ -22,8 +22,9 @@ const LEAST_MS = 40;
 /** Simulates the points of a file, as many as there is time for; nothing of what cannot be simulated. */
 export async function simulated(text: string): Promise<Bands> {
   const bands: Bands = {};
+  const until = performance.now() + TOGETHER_MS;
   try {
-    for (let point = 0, count = 1; point < Math.min(count, TOGETHER_MS / LEAST_MS); point += 1) {
+    for (let point = 0, count = 1; point < Math.min(count, TOGETHER_MS / LEAST_MS) && performance.now() < until; point += 1) {
       const { points, report } = await api.predict({ text, point, budget_ms: Math.round(Math.max(LEAST_MS, Math.min(BUDGET_MS, TOGETHER_MS / count))) });
       count = points.length;
       const flows = report.points[0]?.runs[0]?.flows ?? [];

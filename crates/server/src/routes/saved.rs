@@ -28,15 +28,18 @@ use crate::files::ServedFiles;
 const LIMIT: usize = 4_900_000;
 /// Maximum length of the audio inside, in bytes.
 const SOUND: usize = 1_600_000;
-/// Least bytes for a trace: its distribution, its share of what is measured over time, and this many messages.
+/// Least bytes for a long trace: its distribution, its share of what is measured over time, and this many messages.
 const LEAST_OF_TRACE: usize = 16_000;
 const LEAST_MESSAGES: usize = 500;
 /// Bytes of a message.
 const MESSAGE: usize = 12;
+/// Bytes of a trace beside its messages, and how many times compression shortens all of them at least.
+const BESIDE: usize = 9_000;
+const COMPRESSED: usize = 4;
 /// Number of points of a distribution.
 const CDF_POINTS: usize = 300;
 
-/// The run as one HTML file below 5 MB: the report, and the page with its interactive charts and the audio. It opens offline.
+/// The run as one HTML file below 5 MB, unless the report alone is larger: the report, and the page with its interactive charts and the audio. It opens offline.
 #[utoipa::path(
     get, path = "/runs/{id}/saved.html", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
     responses((status = 200, body = String, content_type = "text/html"))
@@ -54,7 +57,7 @@ pub(crate) async fn saved(State(app): Shared, Path(id): Path<u64>) -> Result<Res
 }
 
 /// A run as one HTML file: the report with audio, and the page with what it needs in place of a server. Traces are thinned so that
-/// it stays below 5 MB. `files` is the folder of the files that the experiment names, unless the store has kept them.
+/// it stays below 5 MB, unless the report alone is larger. In a build without the page it is the report. `files` is the folder of the files that the experiment names, unless the store has kept them.
 ///
 /// # Errors
 /// If a trace cannot be read.
@@ -66,10 +69,10 @@ pub fn saved_run(
 ) -> Result<String, ApiError> {
     let files = ServedFiles { folder: files.to_owned() };
     let experiment = trunkline_runner::stored(store, run, MAIN_FILE, &files).ok();
+    let mut table = Table::default();
+    let (sounds, channels) = sounds(run, experiment.as_ref(), &mut table);
     let (Some(script), Some(style)) = (assets::text("saved.js"), assets::text("saved.css")) else {
-        return Err(ApiError::environment(
-            "this program was built without its page, of which a saved file is made",
-        ));
+        return Ok(whole_html(run, counterpart, &sounds, None));
     };
     let hash =
         |script: &str| BASE64.encode(ring::digest::digest(&ring::digest::SHA256, script.as_bytes()).as_ref());
@@ -79,8 +82,6 @@ pub fn saved_run(
         hash(REPORT_SCRIPT),
         hash(&script)
     );
-    let mut table = Table::default();
-    let (sounds, channels) = sounds(run, experiment.as_ref(), &mut table);
     table.json("/definitions", &meanings().map(Definition::from).collect::<Vec<_>>());
     let whole = whole(run, counterpart);
     let html = |data: &str| {
@@ -109,6 +110,9 @@ pub fn saved_run(
 fn whole(run: &StoredRun, counterpart: Option<&StoredRun>) -> Run {
     let mut whole = Run { counterpart: None, ..runs::whole(run, counterpart) };
     whole.info.summary.directory.clear();
+    if let Some((_, name)) = whole.info.summary.file.rsplit_once('/') {
+        whole.info.summary.file = name.to_owned();
+    }
     whole
 }
 
@@ -126,11 +130,14 @@ impl<'a> Thinned<'a> {
         let traces = |repetitions: &[(&StoredPoint, &StoredRepetition)]| -> usize {
             repetitions.iter().map(|(_, one)| one.traces.len()).sum()
         };
+        let least = |repetitions: &[(&StoredPoint, &StoredRepetition)]| -> usize {
+            repetitions.iter().map(|(_, one)| least(one)).sum()
+        };
         let mut repetitions: Vec<_> = run.points.iter().flat_map(of).collect();
-        if traces(&repetitions) * LEAST_OF_TRACE > room {
+        if least(&repetitions) > room {
             repetitions = run.points.iter().filter_map(|point| of(point).next()).collect();
         }
-        while traces(&repetitions) * LEAST_OF_TRACE > room {
+        while least(&repetitions) > room {
             repetitions.pop();
         }
         let each = room / traces(&repetitions).max(1);
@@ -154,7 +161,7 @@ impl<'a> Thinned<'a> {
         left_out: usize,
         table: &mut Table,
     ) -> Result<(), ApiError> {
-        let mut is_thinned = false;
+        let (mut is_thinned, mut with_messages) = (false, 0);
         let mut whole = whole.clone();
         for (point, one) in whole.points.iter_mut().flat_map(|point| {
             let index = point.index;
@@ -167,23 +174,25 @@ impl<'a> Thinned<'a> {
             match self.repetitions.iter().find(|both| is_kept(both)) {
                 None => one.traces.clear(),
                 Some((_, stored)) => {
-                    table.json(&format!("{at}/over-time"), &shown(stored)?);
+                    // What cannot be read is left out, as what is not there: a run that was imported without its files has none.
+                    if let Ok(over_time) = shown(stored) {
+                        table.json(&format!("{at}/over-time"), &over_time);
+                    }
                     let (id, repetition) = (run.info.id, one.index);
-                    let path =
-                        |flow: &String| trace(run, &Which { id, point, repetition, flow: flow.clone() }).ok();
-                    // A run that was imported without its files has none.
-                    one.traces.retain(|name| path(&name.flow).is_some());
-                    for name in &one.traces {
-                        let Some(trace) = path(&name.flow) else { continue };
+                    let read = |flow: &str| -> Result<_, ApiError> {
+                        let trace = trace(run, &Which { id, point, repetition, flow: flow.to_owned() })?;
                         let series =
                             trunkline_store::latency_series(&trace, None, self.messages / 4, self.messages)?;
+                        Ok((series, distribution(&trace, CDF_POINTS)?))
+                    };
+                    one.traces.retain(|name| {
+                        let Ok((series, distribution)) = read(&name.flow) else { return false };
                         is_thinned |= !series.is_exact;
                         table.add(&format!("{at}/flows/{}/latency", name.flow), &packed(&series));
-                        table.json(
-                            &format!("{at}/flows/{}/cdf", name.flow),
-                            &distribution(&trace, CDF_POINTS)?,
-                        );
-                    }
+                        table.json(&format!("{at}/flows/{}/cdf", name.flow), &distribution);
+                        true
+                    });
+                    with_messages += usize::from(!one.traces.is_empty());
                 }
             }
             one.audio.retain(|file| channels.contains(&format!("{at}/{file}")));
@@ -193,10 +202,9 @@ impl<'a> Thinned<'a> {
         if is_thinned {
             note.push(format!("Of a long trace it has up to {} messages, among them the smallest and the largest latency of each moment.", self.messages));
         }
-        if self.repetitions.len() < all {
+        if with_messages < all {
             note.push(format!(
-                "It has the messages of {} of {all} repetitions; the figures are of all.",
-                self.repetitions.len()
+                "It has the messages of {with_messages} of {all} repetitions; the figures are of all."
             ));
         }
         if left_out + channels.len() > 0 {
@@ -213,6 +221,16 @@ impl<'a> Thinned<'a> {
         table.json(&format!("/runs/{}", run.info.id), &whole);
         Ok(())
     }
+}
+
+/// Least bytes for the traces of a repetition.
+fn least(one: &StoredRepetition) -> usize {
+    let of_flow = |name: &str| one.summary.iter().flat_map(|all| &all.flows).find(|flow| flow.flow == name);
+    let of_trace = |(name, _): &(String, _)| {
+        let messages = of_flow(name).map_or(usize::MAX, |flow| flow.counts.sent as usize);
+        LEAST_OF_TRACE.min(messages.saturating_mul(MESSAGE).saturating_add(BESIDE) / COMPRESSED)
+    };
+    one.traces.iter().map(of_trace).sum()
 }
 
 /// Answers by their addresses.
@@ -262,7 +280,7 @@ fn sounds(
     table: &mut Table,
 ) -> (EmbeddedSounds, Vec<String>) {
     let (mut embedded, mut files) = (EmbeddedSounds::default(), Vec::new());
-    let mut length = 0;
+    let (mut length, mut is_full) = (0, false);
     for (point, one) in run.points.iter().filter_map(|point| Some((point.index, point.repetitions.first()?)))
     {
         for (flow, _) in &one.traces {
@@ -270,7 +288,7 @@ fn sounds(
             let Some(path) = one.audio.iter().find(|path| path.ends_with(&file)) else { continue };
             let which = Which { id: run.info.id, point, repetition: one.index, flow: flow.clone() };
             let sound = experiment
-                .filter(|_| length < SOUND)
+                .filter(|_| !is_full)
                 .and_then(|experiment| sound_of(run, experiment, &which, Asked::default()).ok());
             let Some(sound) = sound else {
                 embedded.left_out += 1;
@@ -285,6 +303,7 @@ fn sounds(
             with.json(&address("pieces"), &found(&sound));
             let longer = length + heard.len() + with.bodies.len() - before;
             if longer > SOUND {
+                is_full = true;
                 embedded.left_out += 1;
                 continue;
             }
