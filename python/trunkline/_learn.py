@@ -56,7 +56,7 @@ class Learned:
 
     @property
     def text(self) -> str:
-        """The profile as TOML."""
+        """The profile as TOML. It names files beside it by the recording; :meth:`write` names them by its own target."""
         return self._core.text(self._name, self._when)
 
     def write(self, path: str | os.PathLike[str]) -> list[Path]:

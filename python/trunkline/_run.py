@@ -195,8 +195,8 @@ class Run:
 
     @property
     def stalls(self) -> Table:
-        """Periods of a millisecond or more in which the measuring machine ran nothing: a row per stall, with times as in records.
-        In ``wire`` and ``live`` only.
+        """Periods of a millisecond or more in which the measuring machine ran nothing, the longest thousand of each repetition:
+        a row per stall, with times as in records. In ``wire`` and ``live`` only.
         """
         return Table(self._core.stalls())
 
