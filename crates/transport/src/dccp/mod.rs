@@ -83,6 +83,8 @@ pub struct DccpEndpoint {
     state: State,
     /// The application has closed; what waits is still sent.
     closing: bool,
+    /// A packet with a right Data Checksum has arrived.
+    has_data_checksums: bool,
     ended: Option<CloseReason>,
     reset: Option<Reset>,
     sequences: Sequences,
@@ -215,6 +217,7 @@ impl DccpEndpoint {
             is_server,
             state,
             closing: false,
+            has_data_checksums: false,
             ended: None,
             reset: None,
             sequences: Sequences::new(iss),

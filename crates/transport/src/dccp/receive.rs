@@ -401,7 +401,11 @@ impl DccpEndpoint {
             self.counters.coverage_refused += 1;
             return Some(DropCode::ProtocolConstraints);
         }
-        if data_checksum.is_some_and(|expected| CRC32C.checksum(data) != expected) {
+        let is_right = data_checksum.map(|expected| CRC32C.checksum(data) == expected);
+        self.has_data_checksums |= is_right == Some(true);
+        // An option that its sender has always written was changed on the way, or the border of the options.
+        let is_missing = is_right.is_none() && self.config.data_checksum && self.has_data_checksums;
+        if is_right == Some(false) || is_missing {
             self.counters.data_checksum_errors += 1;
             return Some(DropCode::Corrupt);
         }

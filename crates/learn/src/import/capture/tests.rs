@@ -120,7 +120,7 @@ proptest! {
         match value(&learned.forward, "loss") {
             Some(text) => {
                 let share = text.parse::<Ratio>().map(Ratio::value);
-                prop_assert!(share.is_ok_and(|share| (share - loss).abs() < 4.0 * (loss.max(1e-3) / tried).sqrt()), "{text} for {loss}");
+                prop_assert!(share.is_ok_and(|share| (share - loss).abs() < 4.0 * (loss.max(1e-3) / tried).sqrt()), "{text} for {loss}: {:?}", learned.forward);
             }
             None => prop_assert!(loss < 0.02, "no loss seen of {loss}"),
         }

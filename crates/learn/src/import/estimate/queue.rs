@@ -172,8 +172,8 @@ fn arrivals(passages: &Passages, base: &Base) -> Vec<Arrival> {
 fn limit(passages: &Passages, arrivals: &mut [Arrival], rate: &RateEstimate, longest: f64) -> Limit {
     let has_sizes = passages.has_sizes();
     let largest = f64::from(passages.sizes.1);
-    let by_packets = separation(arrivals, |one| one.packets, MARGIN_PACKETS);
-    let by_bytes = separation(arrivals, |one| one.bytes, MARGIN_PACKETS * largest);
+    let by_packets = separation(arrivals, |one| one.packets, 1.0);
+    let by_bytes = separation(arrivals, |one| one.bytes, largest);
     let unit = match (&by_packets, &by_bytes) {
         (None, None) => None,
         _ if !has_sizes => Some(Unit::Either),
@@ -211,7 +211,8 @@ fn limit(passages: &Passages, arrivals: &mut [Arrival], rate: &RateEstimate, lon
 }
 
 /// The value that separates packets that were let in from those that were lost. `None` if more than a tenth is on the wrong side.
-fn separation(arrivals: &[Arrival], of: fn(&Arrival) -> f64, margin: f64) -> Option<Separation> {
+/// `packet` is the value of a large packet.
+fn separation(arrivals: &[Arrival], of: fn(&Arrival) -> f64, packet: f64) -> Option<Separation> {
     let mut values: Vec<(f64, bool)> = arrivals.iter().map(|one| (of(one), one.is_lost)).collect();
     values.sort_by(|a, b| b.0.total_cmp(&a.0));
     // From the largest value down: packets that a limit there explains, and those that it does not.
@@ -227,7 +228,12 @@ fn separation(arrivals: &[Arrival], of: fn(&Arrival) -> f64, margin: f64) -> Opt
     }
     let (from, lost, let_in) = best.filter(|(_, lost, let_in)| *lost >= 3 && 10 * let_in <= *lost)?;
     let limit = values.iter().find(|(value, is_lost)| *value < from && !is_lost)?.0;
-    let nearly = from - margin.max(MARGIN * from);
+    // Packets that are lost behind the line are in the queue unseen: as many as chance makes of the losses at short queues.
+    let short = || values.iter().filter(|(value, _)| *value < from / 2.0);
+    let lost_behind = short().filter(|(_, is_lost)| *is_lost).count() as f64 / short().count().max(1) as f64;
+    let unseen = lost_behind * from;
+    let margin = (MARGIN_PACKETS * packet).max(MARGIN * from) + unseen + 3.0 * (unseen * packet).sqrt();
+    let nearly = from - margin;
     let below = values.iter().filter(|(value, is_lost)| *is_lost && *value < from);
     let near = below.clone().filter(|(value, _)| *value >= nearly).count();
     // A few losses at the largest backlogs are not a limit.

@@ -75,6 +75,24 @@ fn the_data_checksum_finds_what_the_coverage_leaves_out() {
     assert_eq!(wire.near.sender.packets_per_round_trip(), before / 2);
 }
 
+/// In the payload of UDP, nothing else of DCCP covers the options.
+#[test]
+fn a_data_checksum_that_was_changed_into_another_option_is_missed() {
+    let config =
+        DccpConfig { encapsulation: Encapsulation::UdpPayload, data_checksum: true, ..DccpConfig::default() };
+    let mut wire = Wire::open(&config);
+    wire.send(From::Near, &[1; 50]).unwrap();
+    wire.settle();
+    assert_eq!(wire.received(From::Far).len(), 1);
+    let mut packet = packet_of(&mut wire, &[7; 20]);
+    let option = packet.windows(2).position(|two| two == [44, 6]).expect("it has a Data Checksum");
+    packet[option] = 45;
+    *packet.last_mut().unwrap() ^= 1;
+    wire.carry(From::Near, &packet);
+    assert!(wire.received(From::Far).is_empty());
+    assert_eq!(counter(&wire.far, "data-checksum-errors"), 1);
+}
+
 #[test]
 fn less_coverage_than_agreed_on_is_refused_and_reported() {
     let mut wire = Wire::open(&DccpConfig::default());
