@@ -64,7 +64,8 @@ start stdbuf -oL jack_iodelay
 listens=$folder/stdbuf.$((${#started[@]} - 1))
 into=$(port "$into") out=$(port "$out")
 jack_connect jack_delay:out "$into" && jack_connect "$out" jack_delay:in || fail "the ports cannot be connected"
-# Clocks and playout buffers settle.
+# Connections are made, then clocks and playout buffers settle.
+for _ in $(seq 150); do if grep -q 'total roundtrip latency' "$listens"; then break; fi; sleep 0.1; done
 sleep 4
 begin=$(wc -l <"$listens")
 before="$(used "$near") $(used "$far")"

@@ -1,6 +1,7 @@
 //! What the benches share: repeated measurements in turn, and their ratios with spread.
 
 pub mod memory;
+pub mod ns3;
 
 pub use trunkline_hot::queues;
 pub use trunkline_hot::simulated::{GoOn, NoFiles, experiment, simulate};

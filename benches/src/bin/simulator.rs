@@ -3,14 +3,13 @@
 //!
 //! `cargo run --release -p trunkline-benches --bin simulator`
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use clap::Parser;
-use trunkline_benches::{GoOn, Spread, experiment};
-use trunkline_core::Seed;
-use trunkline_metrics::{FlowMeta, Meter, RepetitionSummary};
+use trunkline_benches::{Spread, experiment, ns3, simulate};
+use trunkline_metrics::RepetitionSummary;
 
 /// Speed of the simulator.
 #[derive(Parser)]
@@ -52,26 +51,21 @@ fn scenario(flows: u32, seconds: u32, rate: &str) -> String {
 }
 
 /// Simulates with the meter that every run has, without a trace on disk; returns hops per second and the summary.
-fn simulate(text: &str) -> (f64, RepetitionSummary) {
+fn timed(text: &str) -> (f64, RepetitionSummary) {
     let experiment = experiment(text);
-    let scenario = &experiment.points[0].scenario;
-    let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
-    let mut trace = ();
-    let mut meter = Meter::new(&metas, &mut trace);
     let started = Instant::now();
-    let outcome = trunkline_simulator::run(scenario, Seed::new(7, 0), &mut meter, &mut GoOn)
-        .unwrap_or_else(|error| panic!("{error}"));
-    let summary = meter.finish(outcome);
+    let summary = simulate(&experiment);
     let took = started.elapsed().as_secs_f64();
     let hops: u64 = summary.links.iter().map(|link| link.delivered).sum();
     (hops as f64 / took, summary)
 }
 
 fn against_ns3(options: &Options) {
-    let peer = build_ns3();
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("no temporary folder: {error}"));
+    let peer = ns3::build("ns3-voice", folder.path());
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
-        let (rate, summary) = simulate(&scenario(1000, options.seconds, "200 Mbit/s"));
+        let (rate, summary) = timed(&scenario(1000, options.seconds, "200 Mbit/s"));
         let counts = summary.flows[0].counts;
         assert_eq!(counts.sent, counts.received, "the scenario is meant to lose nothing");
         ours.push(rate);
@@ -100,7 +94,7 @@ fn by_flows(options: &Options) {
         for (of_flows, &flows) in nanos.iter_mut().zip(flows) {
             // The same number of packets at every size: 100 packets per second and flow.
             let seconds = PACKETS / (100 * flows);
-            let (rate, _) = simulate(&scenario(flows, seconds, "4 Gbit/s"));
+            let (rate, _) = timed(&scenario(flows, seconds, "4 Gbit/s"));
             of_flows.push(1e9 / rate);
         }
     }
@@ -113,23 +107,6 @@ fn by_flows(options: &Options) {
 
 fn millions(rates: &[f64]) -> Vec<f64> {
     rates.iter().map(|rate| rate / 1e6).collect()
-}
-
-/// Compiles the same scenario for ns-3, if it is installed.
-fn build_ns3() -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/ns3-voice.cc");
-    let program = std::env::temp_dir().join(format!("trunkline-ns3-voice-{}", std::process::id()));
-    let libraries =
-        ["applications", "point-to-point", "internet", "network", "core"].map(|l| format!("-lns3-{l}"));
-    let built = Command::new("g++")
-        .args(["-O2", "-std=c++17"])
-        .arg(source)
-        .arg("-o")
-        .arg(&program)
-        .args(libraries)
-        .stderr(std::process::Stdio::null())
-        .status();
-    built.is_ok_and(|status| status.success()).then_some(program)
 }
 
 /// Packets per second of wall time.

@@ -60,27 +60,11 @@ pub(crate) const LANES: [Lane; 8] = [
                its records; ns-3 counts packets only.",
         figures: &[per_second("packet-hops")],
         programs: &[
-            Program {
-                name: "Trunkline",
-                ours: true,
-                from: "",
-                needs: "",
-                beside: None,
-                command: "taskset -c 0 \"$TRUNKLINE\" run \"$LANES/calls.toml\" --jobs 1 --no-report --quiet --json",
-                read: |output| {
-                    let hops = figure(&output.json()?, "links", "delivered")?;
-                    Some(vec![hops / output.processor / 1e6])
-                },
-            },
-            Program {
-                name: "ns-3",
-                ours: false,
-                from: "libns3-dev",
-                needs: "$BUILT/ns3-voice",
-                beside: None,
-                command: "taskset -c 0 \"$BUILT/ns3-voice\" 1000 20",
-                read: |output| Some(vec![output.number(0)? / output.processor / 1e6]),
-            },
+            Program::ours("Trunkline", "taskset -c 0 \"$TRUNKLINE\" run \"$LANES/calls.toml\" --jobs 1 --no-report --quiet --json", |output| {
+                let hops = figure(&output.json()?, "links", "delivered")?;
+                Some(vec![hops / output.processor / 1e6])
+            }),
+            Program::peer("ns-3", "libns3-dev", "$BUILT/ns3-voice", "taskset -c 0 \"$BUILT/ns3-voice\" 1000 20", |output| Some(vec![output.number(0)? / output.processor / 1e6])),
         ],
     },
     Lane {
@@ -90,27 +74,11 @@ pub(crate) const LANES: [Lane; 8] = [
                are the bytes that arrived, in units of 1,448.",
         figures: &[per_second("segments")],
         programs: &[
-            Program {
-                name: "Trunkline",
-                ours: true,
-                from: "",
-                needs: "",
-                beside: None,
-                command: "taskset -c 0 \"$TRUNKLINE\" run \"$LANES/tcp.toml\" --jobs 1 --no-report --quiet --json",
-                read: |output| {
-                    let messages = figure(&output.json()?, "flows", "received")?;
-                    Some(vec![messages * 8192.0 / 1448.0 / output.processor / 1e6])
-                },
-            },
-            Program {
-                name: "ns-3",
-                ours: false,
-                from: "libns3-dev",
-                needs: "$BUILT/ns3-tcp",
-                beside: None,
-                command: "taskset -c 0 \"$BUILT/ns3-tcp\" 16 30",
-                read: |output| Some(vec![output.number(0)? / 1448.0 / output.processor / 1e6]),
-            },
+            Program::ours("Trunkline", "taskset -c 0 \"$TRUNKLINE\" run \"$LANES/tcp.toml\" --jobs 1 --no-report --quiet --json", |output| {
+                let messages = figure(&output.json()?, "flows", "received")?;
+                Some(vec![messages * 8192.0 / 1448.0 / output.processor / 1e6])
+            }),
+            Program::peer("ns-3", "libns3-dev", "$BUILT/ns3-tcp", "taskset -c 0 \"$BUILT/ns3-tcp\" 16 30", |output| Some(vec![output.number(0)? / 1448.0 / output.processor / 1e6])),
         ],
     },
     Lane {
@@ -120,80 +88,35 @@ pub(crate) const LANES: [Lane; 8] = [
                1,000 channels, each at its own times, and meters the latency of every message; the others send one stream. What was not \
                sent in time counts as not delivered.",
         figures: &[
-            Figure { name: "delivered", unit: "%", digits: 2, better: Better::More },
-            Figure {
-                name: "processor time per delivered datagram",
-                unit: "us",
-                digits: 1,
-                better: Better::Less,
-            },
+            more("delivered", "%", 2),
+            less("processor time per delivered datagram", "us", 1),
         ],
         programs: &[
-            Program {
-                name: "Trunkline",
-                ours: true,
-                from: "",
-                needs: "",
-                beside: None,
-                command: "\"$TRUNKLINE\" run \"$LANES/channels.toml\" --on live --no-report --quiet --json",
-                read: |output| delivered(figure(&output.json()?, "flows", "received")?, output),
-            },
-            Program {
-                name: "iperf3",
-                ours: false,
-                from: "iperf3",
-                needs: "iperf3",
-                beside: Some("iperf3 -s -1 -p 5299"),
-                command: "iperf3 -c 127.0.0.1 -p 5299 -u -b 64M -l 160 -t 5 --json",
-                read: |output| {
-                    let sum = &output.json()?["end"]["sum"];
-                    delivered(sum["packets"].as_f64()? - sum["lost_packets"].as_f64()?, output)
-                },
-            },
-            Program {
-                name: "iperf 2",
-                ours: false,
-                from: "iperf",
-                needs: "iperf",
-                beside: Some("iperf -s -u -p 5298"),
-                command: "iperf -c 127.0.0.1 -u -p 5298 -b 64m -l 160 -t 5",
-                read: |output| {
-                    let report = output.text.lines().rev().find(|line| line.contains(" ms "))?;
-                    let (lost, all) =
-                        report.split_once(" ms ")?.1.split_once('(')?.0.trim().split_once('/')?;
-                    let (lost, all): (f64, f64) = (lost.trim().parse().ok()?, all.trim().parse().ok()?);
-                    delivered(all - lost, output)
-                },
-            },
-            Program {
-                name: "nuttcp",
-                ours: false,
-                from: "nuttcp",
-                needs: "nuttcp",
-                beside: Some("nuttcp -S --nofork -P 5301"),
-                command: "nuttcp -P 5301 -u -l160 -R64m -T5 -fparse 127.0.0.1",
-                read: |output| {
-                    let value = |name: &str| {
-                        output
-                            .text
-                            .split_whitespace()
-                            .find_map(|word| word.strip_prefix(name)?.parse::<f64>().ok())
-                    };
-                    delivered(value("pkt=")? - value("drop=")?, output)
-                },
-            },
-            Program {
-                name: "D-ITG",
-                ours: false,
-                from: "d-itg",
-                needs: "ITGSend",
-                beside: Some("ITGRecv -l \"$SCRATCH/received\""),
-                command: "ITGSend -a 127.0.0.1 -T UDP -C 50000 -c 160 -t 5000 >/dev/null && sleep 0.5 && ITGDec \"$SCRATCH/received\"",
-                read: |output| {
-                    let line = output.text.lines().rev().find(|line| line.starts_with("Total packets"))?;
-                    delivered(line.split('=').nth(1)?.trim().parse().ok()?, output)
-                },
-            },
+            Program::ours("Trunkline", "\"$TRUNKLINE\" run \"$LANES/channels.toml\" --on live --no-report --quiet --json", |output| delivered(figure(&output.json()?, "flows", "received")?, output)),
+            Program::peer("iperf3", "iperf3", "iperf3", "iperf3 -c 127.0.0.1 -p 5299 -u -b 64M -l 160 -t 5 --json", |output| {
+                let sum = &output.json()?["end"]["sum"];
+                delivered(sum["packets"].as_f64()? - sum["lost_packets"].as_f64()?, output)
+            }).beside("iperf3 -s -1 -p 5299"),
+            Program::peer("iperf 2", "iperf", "iperf", "iperf -c 127.0.0.1 -u -p 5298 -b 64m -l 160 -t 5", |output| {
+                let report = output.text.lines().rev().find(|line| line.contains(" ms "))?;
+                let (lost, all) =
+                    report.split_once(" ms ")?.1.split_once('(')?.0.trim().split_once('/')?;
+                let (lost, all): (f64, f64) = (lost.trim().parse().ok()?, all.trim().parse().ok()?);
+                delivered(all - lost, output)
+            }).beside("iperf -s -u -p 5298"),
+            Program::peer("nuttcp", "nuttcp", "nuttcp", "nuttcp -P 5301 -u -l160 -R64m -T5 -fparse 127.0.0.1", |output| {
+                let value = |name: &str| {
+                    output
+                        .text
+                        .split_whitespace()
+                        .find_map(|word| word.strip_prefix(name)?.parse::<f64>().ok())
+                };
+                delivered(value("pkt=")? - value("drop=")?, output)
+            }).beside("nuttcp -S --nofork -P 5301"),
+            Program::peer("D-ITG", "d-itg", "ITGSend", "ITGSend -a 127.0.0.1 -T UDP -C 50000 -c 160 -t 5000 >/dev/null && sleep 0.5 && ITGDec \"$SCRATCH/received\"", |output| {
+                let line = output.text.lines().rev().find(|line| line.starts_with("Total packets"))?;
+                delivered(line.split('=').nth(1)?.trim().parse().ok()?, output)
+            }).beside("ITGRecv -l \"$SCRATCH/received\""),
         ],
     },
     Lane {
@@ -202,63 +125,31 @@ pub(crate) const LANES: [Lane; 8] = [
         text: "A datagram of 160 bytes every 10 ms goes to another process over loopback and back, for five seconds. Trunkline spins before \
                each departure unless told otherwise, which occupies a core and keeps it awake.",
         figures: &[
-            Figure { name: "median", unit: "us", digits: 0, better: Better::Less },
-            Figure { name: "p99", unit: "us", digits: 0, better: Better::Less },
-            Figure { name: "processor time", unit: "s", digits: 2, better: Better::Less },
+            less("median", "us", 0),
+            less("p99", "us", 0),
+            less("processor time", "s", 2),
         ],
         programs: &[
-            Program {
-                name: "Trunkline",
-                ours: true,
-                from: "",
-                needs: "",
-                beside: None,
-                command: "\"$TRUNKLINE\" run \"$LANES/round-trip.toml\" --on live --no-report --quiet --json",
-                read: round_trip,
-            },
-            Program {
-                name: "Trunkline, sleeping",
-                ours: true,
-                from: "",
-                needs: "",
-                beside: None,
-                command: "\"$TRUNKLINE\" run \"$LANES/round-trip.toml\" --on live --spin never --no-report --quiet --json",
-                read: round_trip,
-            },
-            Program {
-                name: "irtt",
-                ours: false,
-                from: "irtt",
-                needs: "irtt",
-                beside: Some("irtt server -b 127.0.0.1:2112"),
-                command: "irtt client -i 10ms -d 5s -l 160 -Q -o - 127.0.0.1:2112",
-                read: |output| {
-                    let json = output.json()?;
-                    let trips = json["round_trips"].as_array()?;
-                    let mut trips: Vec<f64> =
-                        trips.iter().filter_map(|trip| trip["delay"]["rtt"].as_f64()).collect();
-                    trips.sort_by(f64::total_cmp);
-                    let at = |share: f64| {
-                        trips.get((share * trips.len() as f64).ceil() as usize - 1).map(|nanos| nanos / 1e3)
-                    };
-                    Some(vec![at(0.5)?, at(0.99)?, output.processor])
-                },
-            },
-            Program {
-                name: "sockperf",
-                ours: false,
-                from: "sockperf",
-                needs: "sockperf",
-                beside: Some("sockperf server -i 127.0.0.1 -p 11111"),
-                command: "sockperf under-load -i 127.0.0.1 -p 11111 --mps 100 --reply-every 1 -m 160 -t 5 --full-rtt",
-                read: |output| {
-                    let at = |share: &str| {
-                        let line = output.text.lines().find(|line| line.contains(share))?;
-                        line.split('=').next_back()?.trim().parse::<f64>().ok()
-                    };
-                    Some(vec![at("percentile 50.000")?, at("percentile 99.000")?, output.processor])
-                },
-            },
+            Program::ours("Trunkline", "\"$TRUNKLINE\" run \"$LANES/round-trip.toml\" --on live --no-report --quiet --json", round_trip),
+            Program::ours("Trunkline, sleeping", "\"$TRUNKLINE\" run \"$LANES/round-trip.toml\" --on live --spin never --no-report --quiet --json", round_trip),
+            Program::peer("irtt", "irtt", "irtt", "irtt client -i 10ms -d 5s -l 160 -Q -o - 127.0.0.1:2112", |output| {
+                let json = output.json()?;
+                let trips = json["round_trips"].as_array()?;
+                let mut trips: Vec<f64> =
+                    trips.iter().filter_map(|trip| trip["delay"]["rtt"].as_f64()).collect();
+                trips.sort_by(f64::total_cmp);
+                let at = |share: f64| {
+                    trips.get((share * trips.len() as f64).ceil() as usize - 1).map(|nanos| nanos / 1e3)
+                };
+                Some(vec![at(0.5)?, at(0.99)?, output.processor])
+            }).beside("irtt server -b 127.0.0.1:2112"),
+            Program::peer("sockperf", "sockperf", "sockperf", "sockperf under-load -i 127.0.0.1 -p 11111 --mps 100 --reply-every 1 -m 160 -t 5 --full-rtt", |output| {
+                let at = |share: &str| {
+                    let line = output.text.lines().find(|line| line.contains(share))?;
+                    line.split('=').next_back()?.trim().parse::<f64>().ok()
+                };
+                Some(vec![at("percentile 50.000")?, at("percentile 99.000")?, output.processor])
+            }).beside("sockperf server -i 127.0.0.1 -p 11111"),
         ],
     },
     Lane {
@@ -267,37 +158,13 @@ pub(crate) const LANES: [Lane; 8] = [
         text: "One TCP connection of iperf3 for five seconds between two namespaces: over our relay, mahimahi's, or over a veth pair alone, \
                which is the limit.",
         figures: &[
-            Figure { name: "goodput", unit: "Gbit/s", digits: 2, better: Better::More },
-            Figure { name: "processor time per gigabyte", unit: "s", digits: 2, better: Better::Less },
+            more("goodput", "Gbit/s", 2),
+            less("processor time per gigabyte", "s", 2),
         ],
         programs: &[
-            Program {
-                name: "Trunkline",
-                ours: true,
-                from: "",
-                needs: "iperf3",
-                beside: None,
-                command: "\"$TRUNKLINE\" wire --link '0 ms' --with server='iperf3 -s -1 >/dev/null' -- iperf3 -c server -t 5 --json",
-                read: tcp,
-            },
-            Program {
-                name: "mahimahi",
-                ours: false,
-                from: "",
-                needs: "mm-delay",
-                beside: Some("iperf3 -s -1 -p 5297"),
-                command: "mm-delay 0 sh -c 'iperf3 -c $MAHIMAHI_BASE -p 5297 -t 5 --json'",
-                read: tcp,
-            },
-            Program {
-                name: "veth alone",
-                ours: false,
-                from: "iperf3",
-                needs: "iperf3",
-                beside: None,
-                command: "\"$LANES/veth.sh\" 'iperf3 -s -1' -- iperf3 -c 10.77.0.2 -t 5 --json",
-                read: tcp,
-            },
+            Program::ours("Trunkline", "\"$TRUNKLINE\" wire --link '0 ms' --with server='iperf3 -s -1 >/dev/null' -- iperf3 -c server -t 5 --json", tcp).needs("iperf3", "iperf3"),
+            Program::peer("mahimahi", "", "mm-delay", "mm-delay 0 sh -c 'iperf3 -c $MAHIMAHI_BASE -p 5297 -t 5 --json'", tcp).beside("iperf3 -s -1 -p 5297"),
+            Program::peer("veth alone", "iperf3", "iperf3", "\"$LANES/veth.sh\" 'iperf3 -s -1' -- iperf3 -c 10.77.0.2 -t 5 --json", tcp),
         ],
     },
     Lane {
@@ -305,42 +172,13 @@ pub(crate) const LANES: [Lane; 8] = [
         title: "An emulated link without limits: small packets",
         text: "Datagrams of 64 bytes as fast as iperf3 sends them, for five seconds, over the same links.",
         figures: &[
-            Figure { name: "delivered", unit: "thousand per second", digits: 0, better: Better::More },
-            Figure {
-                name: "processor time per delivered datagram",
-                unit: "us",
-                digits: 1,
-                better: Better::Less,
-            },
+            more("delivered", "thousand per second", 0),
+            less("processor time per delivered datagram", "us", 1),
         ],
         programs: &[
-            Program {
-                name: "Trunkline",
-                ours: true,
-                from: "",
-                needs: "iperf3",
-                beside: None,
-                command: "\"$TRUNKLINE\" wire --link '0 ms' --with server='iperf3 -s -1 >/dev/null' -- iperf3 -c server -u -b 0 -l 64 -t 5 --json",
-                read: small,
-            },
-            Program {
-                name: "mahimahi",
-                ours: false,
-                from: "",
-                needs: "mm-delay",
-                beside: Some("iperf3 -s -1 -p 5297"),
-                command: "mm-delay 0 sh -c 'iperf3 -c $MAHIMAHI_BASE -p 5297 -u -b 0 -l 64 -t 5 --json'",
-                read: small,
-            },
-            Program {
-                name: "veth alone",
-                ours: false,
-                from: "iperf3",
-                needs: "iperf3",
-                beside: None,
-                command: "\"$LANES/veth.sh\" 'iperf3 -s -1' -- iperf3 -c 10.77.0.2 -u -b 0 -l 64 -t 5 --json",
-                read: small,
-            },
+            Program::ours("Trunkline", "\"$TRUNKLINE\" wire --link '0 ms' --with server='iperf3 -s -1 >/dev/null' -- iperf3 -c server -u -b 0 -l 64 -t 5 --json", small).needs("iperf3", "iperf3"),
+            Program::peer("mahimahi", "", "mm-delay", "mm-delay 0 sh -c 'iperf3 -c $MAHIMAHI_BASE -p 5297 -u -b 0 -l 64 -t 5 --json'", small).beside("iperf3 -s -1 -p 5297"),
+            Program::peer("veth alone", "iperf3", "iperf3", "\"$LANES/veth.sh\" 'iperf3 -s -1' -- iperf3 -c 10.77.0.2 -u -b 0 -l 64 -t 5 --json", small),
         ],
     },
     Lane {
@@ -349,8 +187,8 @@ pub(crate) const LANES: [Lane; 8] = [
         text: SOUND,
         figures: &SOUND_FIGURES,
         programs: &[
-            sound("Trunkline", true, "\"$LANES/sound.sh\" trunkline 128 5"),
-            sound("JackTrip", false, "\"$LANES/sound.sh\" jacktrip 128 5"),
+            Program::ours("Trunkline", "\"$LANES/sound.sh\" trunkline 128 5", heard).needs("jackd2", "jackd"),
+            Program::peer("JackTrip", "jacktrip", "jacktrip", "\"$LANES/sound.sh\" jacktrip 128 5", heard),
         ],
     },
     Lane {
@@ -359,8 +197,8 @@ pub(crate) const LANES: [Lane; 8] = [
         text: SOUND,
         figures: &SOUND_FIGURES,
         programs: &[
-            sound("Trunkline", true, "\"$LANES/sound.sh\" trunkline 64 5"),
-            sound("JackTrip", false, "\"$LANES/sound.sh\" jacktrip 64 5"),
+            Program::ours("Trunkline", "\"$LANES/sound.sh\" trunkline 64 5", heard).needs("jackd2", "jackd"),
+            Program::peer("JackTrip", "jacktrip", "jacktrip", "\"$LANES/sound.sh\" jacktrip 64 5", heard),
         ],
     },
 ];
@@ -370,19 +208,51 @@ const SOUND: &str = "Two channels at 48 kHz from one JACK client to another over
                      last figure counts readings in which the delay had changed by more than a period, or no tone was heard.";
 
 const SOUND_FIGURES: [Figure; 3] = [
-    Figure { name: "mouth to ear", unit: "ms", digits: 2, better: Better::Less },
-    Figure { name: "processor time of both ends", unit: "% of a core", digits: 1, better: Better::Less },
-    Figure { name: "disturbed readings", unit: "%", digits: 0, better: Better::Less },
+    less("mouth to ear", "ms", 2),
+    less("processor time of both ends", "% of a core", 1),
+    less("disturbed readings", "%", 0),
 ];
 
-const fn sound(name: &'static str, ours: bool, command: &'static str) -> Program {
-    let (from, needs) = if ours { ("jackd2", "jackd") } else { ("jacktrip", "jacktrip") };
-    Program { name, ours, from, needs, beside: None, command, read: heard }
+impl Program {
+    const fn ours(
+        name: &'static str,
+        command: &'static str,
+        read: fn(&Output) -> Option<Vec<f64>>,
+    ) -> Program {
+        Program { name, ours: true, from: "", needs: "", beside: None, command, read }
+    }
+
+    const fn peer(
+        name: &'static str,
+        from: &'static str,
+        needs: &'static str,
+        command: &'static str,
+        read: fn(&Output) -> Option<Vec<f64>>,
+    ) -> Program {
+        Program { name, ours: false, from, needs, beside: None, command, read }
+    }
+
+    /// The same, which needs another program.
+    const fn needs(self, from: &'static str, needs: &'static str) -> Program {
+        Program { from, needs, ..self }
+    }
+
+    const fn beside(self, line: &'static str) -> Program {
+        Program { beside: Some(line), ..self }
+    }
+}
+
+const fn more(name: &'static str, unit: &'static str, digits: usize) -> Figure {
+    Figure { name, unit, digits, better: Better::More }
+}
+
+const fn less(name: &'static str, unit: &'static str, digits: usize) -> Figure {
+    Figure { name, unit, digits, better: Better::Less }
 }
 
 /// Millions of something that a second of processor time does.
 const fn per_second(name: &'static str) -> Figure {
-    Figure { name, unit: "million per processor second", digits: 2, better: Better::More }
+    more(name, "million per processor second", 2)
 }
 
 impl Output {

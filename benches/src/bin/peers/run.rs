@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use trunkline_benches::Spread;
+use trunkline_benches::{Spread, ns3};
 use trunkline_io::StallProbe;
 
 use crate::lanes::{LANES, Lane, Output, Program};
@@ -81,7 +81,10 @@ fn compare(options: &Options) -> Result<(), String> {
     let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let lanes = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
     let ground = Ground { program, lanes, scratch };
-    ground.build_ns3();
+    for name in ["ns3-voice", "ns3-tcp"] {
+        // Its lane says if it is missing.
+        let _ = ns3::build(name, ground.scratch.path());
+    }
     let began = Instant::now();
     let mut done = Vec::new();
     for lane in
@@ -104,19 +107,6 @@ fn compare(options: &Options) -> Result<(), String> {
 }
 
 impl Ground {
-    /// Compiles the scenarios of ns-3. Without it, its programs are missing later.
-    fn build_ns3(&self) {
-        for name in ["ns3-voice", "ns3-tcp"] {
-            let libraries = ["applications", "point-to-point", "internet", "network", "core"]
-                .map(|l| format!("-lns3-{l}"));
-            let mut compiler = Command::new("g++");
-            compiler.args(["-O2", "-std=c++17"]).arg(self.lanes.join(format!("{name}.cc")));
-            compiler.arg("-o").arg(self.scratch.path().join(name)).args(libraries);
-            // What is missing is said where it would run.
-            let _ = compiler.stderr(Stdio::null()).status();
-        }
-    }
-
     fn run(&self, lane: &'static Lane, rounds: usize) -> Result<Done, String> {
         let probe = StallProbe::start()
             .map_err(|error| format!("the machine's stalls cannot be watched: {error}"))?;
