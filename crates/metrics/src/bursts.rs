@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 /// Joins lost messages of one channel into runs of consecutive sequence numbers.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, packed(4))]
 pub struct LossRun {
     /// The sequence number after the last lost one.
     next: u64,

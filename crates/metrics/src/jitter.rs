@@ -13,6 +13,7 @@ pub(crate) fn transit(sent: Time, received: Time) -> i64 {
 /// The send time stands for the RTP time stamp. Messages count in the order of arrival, whatever their sequence
 /// numbers.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, packed(4))]
 pub struct InterarrivalJitter {
     last_transit: i64,
     /// Sixteen times J: the fraction that the appendix keeps.
@@ -43,10 +44,19 @@ impl InterarrivalJitter {
 
 /// Pairs messages with consecutive sequence numbers (RFC 3393, selection function "consecutive packets") in any order
 /// of arrival, as long as their arrivals lie fewer than [`IpdvPairs::REACH`] sequence numbers apart.
-#[derive(Clone, Copy, Debug)]
+///
+/// While messages arrive in order and without gaps, only the last can be the neighbour of one to come. The others are kept
+/// from a gap on, until it is out of reach.
+#[derive(Clone, Debug)]
 pub struct IpdvPairs {
     /// A message stands at its sequence number modulo their number, beside its neighbours.
-    recent: [Arrived; IpdvPairs::REACH],
+    recent: Option<Box<[Arrived; IpdvPairs::REACH]>>,
+    /// The message that arrived last.
+    last: Arrived,
+    has_last: bool,
+    /// How many messages up to the last followed the one before in order and without a gap, counted to
+    /// [`IpdvPairs::REACH`].
+    in_row: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +67,10 @@ struct Arrived {
 }
 
 impl Default for IpdvPairs {
+    /// The first message follows, if it has the number 0.
     fn default() -> IpdvPairs {
-        // A number that has its place elsewhere: it is never looked for here.
-        let nothing = |place| Arrived { sequence: place as u32 + 1, transit: 0 };
-        IpdvPairs { recent: core::array::from_fn(nothing) }
+        let last = Arrived { sequence: u32::MAX, transit: 0 };
+        IpdvPairs { recent: None, last, has_last: false, in_row: IpdvPairs::REACH as u8 }
     }
 }
 
@@ -72,21 +82,47 @@ impl IpdvPairs {
     /// predecessor and with its successor.
     #[inline]
     pub fn arrival(&mut self, sequence: u32, sent: Time, received: Time) -> [Option<Duration>; 2] {
-        let transit = transit(sent, received);
-        let pairs = [sequence.wrapping_sub(1), sequence.wrapping_add(1)]
-            .map(|other| self.get(other).map(|its| Duration::from_nanos(transit.abs_diff(its))));
-        self.recent[sequence as usize % Self::REACH] = Arrived { sequence, transit };
+        let arrived = Arrived { sequence, transit: transit(sent, received) };
+        let follows = sequence == self.last.sequence.wrapping_add(1);
+        let has_gap = usize::from(self.in_row) < Self::REACH;
+        let pairs = if follows && !has_gap {
+            [self.has_last.then(|| arrived.from(self.last)), None]
+        } else {
+            self.pair_beside_gap(arrived, has_gap)
+        };
+        self.in_row = if follows { (self.in_row + 1).min(Self::REACH as u8) } else { 0 };
+        (self.last, self.has_last) = (arrived, true);
         pairs
     }
 
-    fn get(&self, sequence: u32) -> Option<i64> {
-        let there = self.recent[sequence as usize % Self::REACH];
-        (there.sequence == sequence).then_some(there.transit)
+    #[cold]
+    fn pair_beside_gap(&mut self, arrived: Arrived, has_gap: bool) -> [Option<Duration>; 2] {
+        // Messages are looked for in their own places only, whatever stands in the others.
+        let recent = self.recent.get_or_insert_with(|| Box::new([arrived; Self::REACH]));
+        if self.has_last && !has_gap {
+            **recent = [self.last; Self::REACH];
+        }
+        let pairs = [arrived.sequence.wrapping_sub(1), arrived.sequence.wrapping_add(1)].map(|other| {
+            let there = recent[other as usize % Self::REACH];
+            (there.sequence == other).then(|| arrived.from(there))
+        });
+        recent[arrived.sequence as usize % Self::REACH] = arrived;
+        pairs
+    }
+}
+
+impl Arrived {
+    fn from(self, other: Arrived) -> Duration {
+        Duration::from_nanos(self.transit.abs_diff(other.transit))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn at(nanos: u64) -> Time {
@@ -150,6 +186,34 @@ mod tests {
         let mut pairs = IpdvPairs::default();
         pairs.arrival(u32::MAX, at(0), at(7));
         assert_eq!(pairs.arrival(0, at(10), at(20)), [Some(Duration::from_nanos(3)), None]);
+    }
+
+    proptest! {
+        /// Against the plain model: the last message of each residue. Messages arrive once, some late, some never.
+        #[test]
+        fn ipdv_pairs_what_is_in_reach(
+            start in prop_oneof![Just(0u32), Just(u32::MAX - 60), any::<u32>()],
+            delays in prop::collection::vec((0u8..40, 0u32..40), 1..200),
+        ) {
+            let mut arrivals: Vec<(u32, u32)> = (0..).zip(&delays)
+                .filter(|(_, (kind, _))| *kind != 0)
+                .map(|(number, &(kind, late))| (number + if kind == 1 { late } else { 0 }, number))
+                .collect();
+            arrivals.sort_unstable();
+            let mut pairs = IpdvPairs::default();
+            let mut recent = BTreeMap::new();
+            for (at_number, number) in arrivals {
+                let sequence = start.wrapping_add(number);
+                let transit = u64::from(at_number * at_number % 97);
+                let beside = |other: u32| {
+                    let &(its, transit_of_it) = recent.get(&(other % IpdvPairs::REACH as u32))?;
+                    (its == other).then(|| Duration::from_nanos(transit.abs_diff(transit_of_it)))
+                };
+                let expected = [sequence.wrapping_sub(1), sequence.wrapping_add(1)].map(beside);
+                prop_assert_eq!(pairs.arrival(sequence, at(1000), at(1000 + transit)), expected);
+                recent.insert(sequence % IpdvPairs::REACH as u32, (sequence, transit));
+            }
+        }
     }
 
     #[test]

@@ -2,34 +2,29 @@
 
 use trunkline_core::{Duration, Time};
 
+use crate::jitter::transit;
+
 /// The deadlines of one channel. The first message sets the clock of the playout: it is played `delay` after it
 /// arrived, and every other message as much later (or earlier) as it was due after it. For voice of n samples a message
 /// the deadlines therefore lie n x 125 us apart (Weaver and McNabb 1992 section 5.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Playout {
-    first: Option<First>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct First {
-    due: Time,
-    received: Time,
+    /// From when the first message was due to its arrival, in nanoseconds.
+    first: Option<i64>,
 }
 
 impl Playout {
     /// How long after they are due messages are played, with this delay; `None` before the first has arrived.
     pub fn from_due(&self, delay: Duration) -> Option<Duration> {
-        let First { due, received } = self.first?;
-        Some(received.since(due) + delay)
+        Some(Duration::from_nanos(u64::try_from(self.first?).unwrap_or(0)) + delay)
     }
 
     /// Takes the next message to arrive and says whether it is too late to be played.
     #[inline]
     pub fn is_late(&mut self, delay: Duration, due: Time, received: Time) -> bool {
-        let first = *self.first.get_or_insert(First { due, received });
-        let nanos = |time: Time| i128::from(time.as_nanos());
-        let deadline = nanos(first.received) + i128::from(delay.as_nanos()) + nanos(due) - nanos(first.due);
-        nanos(received) > deadline
+        let from_due = transit(due, received);
+        let first = *self.first.get_or_insert(from_due);
+        i128::from(from_due) > i128::from(first) + i128::from(delay.as_nanos())
     }
 }
 

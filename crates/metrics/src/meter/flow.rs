@@ -40,9 +40,8 @@ pub(super) struct Channel {
     pub(super) outstanding: Outstanding,
     pub(super) flow: u32,
     pub(super) member: u32,
-    next_expected: NextExpected,
     pub(super) channel: u16,
-    jitter: InterarrivalJitter,
+    next_expected: NextExpected,
     /// [`Time::MAX`] before the first message was due.
     first_due: Time,
     /// [`Time::MAX`] before the first.
@@ -50,9 +49,10 @@ pub(super) struct Channel {
     /// The latest send time of what has arrived.
     newest: Time,
     delivered: Bytes,
+    jitter: InterarrivalJitter,
+    pub(super) losses: LossRun,
     ipdv: IpdvPairs,
     playout: Playout,
-    pub(super) losses: LossRun,
 }
 
 /// What is kept of a flow.
@@ -97,16 +97,16 @@ impl Channel {
             outstanding: Outstanding::default(),
             flow,
             member,
-            next_expected: NextExpected::default(),
             channel,
-            jitter: InterarrivalJitter::default(),
+            next_expected: NextExpected::default(),
             first_due: Time::MAX,
             last_arrival: Time::MAX,
             newest: Time::ZERO,
             delivered: Bytes::ZERO,
+            jitter: InterarrivalJitter::default(),
+            losses: LossRun::default(),
             ipdv: IpdvPairs::default(),
             playout: Playout::default(),
-            losses: LossRun::default(),
         }
     }
 }

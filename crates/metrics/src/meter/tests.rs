@@ -381,7 +381,7 @@ fn sequence_numbers_wrap() {
 #[test]
 fn what_is_kept_of_a_channel_is_small() {
     assert_eq!(size_of::<Entry>(), 32);
-    assert!(size_of::<Channel>() <= 512, "{}", size_of::<Channel>());
+    assert!(size_of::<Channel>() <= 256, "{}", size_of::<Channel>());
 }
 
 #[test]

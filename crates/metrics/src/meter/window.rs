@@ -17,7 +17,8 @@ const NEAR: usize = 6;
 pub(super) struct Window {
     /// A ring that begins at `head`. First, so that none of them lies on two cache lines.
     near: [Packed; NEAR],
-    far: VecDeque<Entry>,
+    #[expect(clippy::box_collection, reason = "only few channels pay for the room that it takes")]
+    far: Option<Box<VecDeque<Entry>>>,
     kinds: [Kind; NEAR],
     head: u8,
     length: u8,
@@ -51,7 +52,7 @@ impl Window {
     /// How many messages it has.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        if self.spread { self.far.len() } else { usize::from(self.length) }
+        self.far().map_or(usize::from(self.length), VecDeque::len)
     }
 
     /// How many of them are settled.
@@ -62,17 +63,22 @@ impl Window {
 
     #[inline]
     pub(super) fn get(&self, index: usize) -> Entry {
-        if self.spread { self.far[index] } else { self.unpack(self.place(index)) }
+        match self.far() {
+            Some(far) => far[index],
+            None => self.unpack(self.place(index)),
+        }
     }
 
     /// Replaces what is known of a message that is not settled, nor becomes so.
     #[inline]
     pub(super) fn set(&mut self, index: usize, entry: Entry) {
-        if self.spread {
-            self.far[index] = entry;
-        } else if !self.pack(self.place(index), entry) {
-            self.spread();
-            self.far[index] = entry;
+        match self.far_mut() {
+            Some(far) => far[index] = entry,
+            None => {
+                if !self.pack(self.place(index), entry) {
+                    self.spread()[index] = entry;
+                }
+            }
         }
     }
 
@@ -80,36 +86,38 @@ impl Window {
     #[inline]
     pub(super) fn settle(&mut self, index: usize) {
         self.settled += 1;
-        if self.spread {
-            self.far[index] = Entry::Settled;
-        } else {
-            self.kinds[self.place(index)] = Kind::Settled;
+        match self.far_mut() {
+            Some(far) => far[index] = Entry::Settled,
+            None => self.kinds[self.place(index)] = Kind::Settled,
         }
     }
 
     /// Appends a message that is not settled.
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
-        if !self.spread {
-            let length = usize::from(self.length);
-            if length < NEAR && self.pack(self.place(length), entry) {
-                self.length += 1;
-                return;
+        let length = usize::from(self.length);
+        match self.far_mut() {
+            Some(far) => far.push_back(entry),
+            None => {
+                if length < NEAR && self.pack(self.place(length), entry) {
+                    self.length += 1;
+                } else {
+                    self.spread().push_back(entry);
+                }
             }
-            self.spread();
         }
-        self.far.push_back(entry);
     }
 
     /// Takes the first message away.
     pub(super) fn pop(&mut self) -> Option<Entry> {
         let entry = (self.len() > 0).then(|| self.get(0))?;
         self.settled -= u32::from(entry == Entry::Settled);
-        if self.spread {
-            self.far.pop_front();
-            self.spread = !self.far.is_empty();
-        } else {
-            self.pop_near();
+        match self.far_mut() {
+            Some(far) => {
+                far.pop_front();
+                self.spread = !far.is_empty();
+            }
+            None => self.pop_near(),
         }
         Some(entry)
     }
@@ -117,24 +125,38 @@ impl Window {
     /// Takes the first message away if it is settled, and says whether it was.
     #[inline]
     pub(super) fn pop_settled(&mut self) -> bool {
-        if self.spread {
-            if self.far.pop_front_if(|entry| *entry == Entry::Settled).is_none() {
-                return false;
+        let is_settled = match self.far_mut() {
+            Some(far) => {
+                let settled = far.pop_front_if(|entry| *entry == Entry::Settled);
+                self.spread = !far.is_empty();
+                settled.is_some()
             }
-            self.spread = !self.far.is_empty();
-        } else {
-            if self.length == 0 || self.kinds[self.place(0)] != Kind::Settled {
-                return false;
+            None => {
+                let is_settled = self.length > 0 && self.kinds[self.place(0)] == Kind::Settled;
+                if is_settled {
+                    self.pop_near();
+                }
+                is_settled
             }
-            self.pop_near();
-        }
-        self.settled -= 1;
-        true
+        };
+        self.settled -= u32::from(is_settled);
+        is_settled
     }
 
     /// All messages in order.
     pub(super) fn into_entries(self) -> impl Iterator<Item = Entry> {
         (0..self.len()).map(move |index| self.get(index))
+    }
+
+    /// All messages, if they stand there.
+    #[inline]
+    fn far(&self) -> Option<&VecDeque<Entry>> {
+        if self.spread { self.far.as_deref() } else { None }
+    }
+
+    #[inline]
+    fn far_mut(&mut self) -> Option<&mut VecDeque<Entry>> {
+        if self.spread { self.far.as_deref_mut() } else { None }
     }
 
     #[inline]
@@ -188,12 +210,11 @@ impl Window {
 
     /// Moves the ring to the heap.
     #[cold]
-    fn spread(&mut self) {
-        for index in 0..usize::from(self.length) {
-            self.far.push_back(self.unpack(self.place(index)));
-        }
-        (self.head, self.length) = (0, 0);
-        self.spread = true;
+    fn spread(&mut self) -> &mut VecDeque<Entry> {
+        let mut far = self.far.take().unwrap_or_default();
+        far.extend((0..usize::from(self.length)).map(|index| self.unpack(self.place(index))));
+        (self.head, self.length, self.spread) = (0, 0, true);
+        self.far.insert(far)
     }
 }
 
@@ -201,7 +222,7 @@ impl Window {
 impl Window {
     /// How many entries there is room for on the heap.
     pub(super) fn capacity(&self) -> usize {
-        self.far.capacity()
+        self.far.as_ref().map_or(0, |far| far.capacity())
     }
 }
 
