@@ -10,6 +10,7 @@ pub mod distribution;
 pub mod packet;
 pub mod quantity;
 pub mod random;
+pub mod ranges;
 pub mod rtp;
 pub mod schema;
 pub mod series;
@@ -20,6 +21,7 @@ pub use distribution::Distribution;
 pub use packet::{Address, Destination, Ecn, FlowId, Packet, PacketId, Port};
 pub use quantity::{Amount, Bytes, QuantityError, Rate, Ratio};
 pub use random::{Seed, Stream};
+pub use ranges::Ranges;
 pub use series::{OverTime, Series};
 pub use time::{Duration, Time};
 

@@ -25,19 +25,11 @@ use crate::hosts::Hosts;
 use crate::member::Member;
 use crate::network::Network;
 use crate::observed::Counted;
+use crate::places::Places;
 use crate::telemetry::Telemetry;
 use crate::transports;
 use crate::watch::Watch;
 use handing::{Handing, Kept};
-
-/// Where a member is found, without a look at the member itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
-    /// Its index in the engine's members.
-    pub(crate) member: u32,
-    /// Its conversation's index.
-    pub(crate) conversation: u32,
-}
 
 /// Counts the conversations of a flow that were not connected by the end of the run.
 const NOT_CONNECTED: &str = "connections-not-made";
@@ -59,8 +51,7 @@ pub(crate) struct Engine<'s, 'g> {
     /// In the order in which they are first due: periodic sources stay in that order, so memory is walked in one
     /// direction, which caches see coming.
     pub(crate) members: Vec<Member>,
-    /// By member's id.
-    places: Vec<Place>,
+    places: Places,
     pub(crate) conversations: Vec<Conversation>,
     pub(crate) hosts: Hosts,
     /// Messages that wait for a processor, by slot; empty slots are listed in `free_kept`.
@@ -113,7 +104,7 @@ impl<'s, 'g> Engine<'s, 'g> {
             network: Network::new(scenario, seed),
             events: EventQueue::new(),
             members: Vec::new(),
-            places: Vec::new(),
+            places: Places::default(),
             conversations: Vec::new(),
             hosts: Hosts::new(scenario, seed),
             kept: Vec::new(),
@@ -157,6 +148,9 @@ impl<'s, 'g> Engine<'s, 'g> {
             let first = engine.conversations.len() as u32;
             let made = transports::conversations(scenario, f, flow.meta.members, engine.key, seed);
             engine.conversations.extend(made.map_err(refused(f))?);
+            let is_shared =
+                engine.conversations.get(first as usize).is_none_or(|first| first.member.is_none());
+            engine.places.add(&flow.meta, first, is_shared);
             // A flow may have no members at some point of a sweep.
             let Some(conversation) = engine.conversations.get(first as usize) else { continue };
             if drops::are_messages(flow, conversation) {
@@ -172,20 +166,15 @@ impl<'s, 'g> Engine<'s, 'g> {
             engine.expect_changes(first);
             for m in 0..flow.meta.members {
                 let source = scenario.build_source(f, m, seed).map_err(refused(f))?;
-                let own = engine.conversations[first as usize].member.is_some();
-                let conversation = if own { first + m } else { first };
-                order.push((source.next_due().unwrap_or(Time::MAX), flow.member(m), f, m, conversation));
+                order.push((source.next_due().unwrap_or(Time::MAX), flow.member(m), f, m));
             }
         }
         order.sort_unstable();
-        let ids = scenario.flows.iter().map(|flow| flow.meta.ids() as usize).sum();
-        engine.places = vec![Place::default(); ids];
-        for (_, id, f, m, conversation) in order {
+        engine.members.reserve_exact(order.len());
+        for (_, id, f, m) in order {
             let place = engine.members.len() as u32;
-            let meta = &scenario.flows[f].meta;
-            for id in (id.0..meta.first.0 + meta.ids()).step_by(meta.members as usize) {
-                engine.places[id as usize] = Place { member: place, conversation };
-            }
+            engine.places.set_member(f, id, place);
+            let conversation = engine.places.conversation(f, id);
             // The first call lets the source say when it is due, or the endpoint start to connect.
             engine.events.push(Time::ZERO, Event::Source(place));
             let channels = scenario.flows[f].meta.channels;
@@ -258,7 +247,7 @@ impl<'s, 'g> Engine<'s, 'g> {
                 }
                 Event::HandOver(member) => self.hand_over(member, recorder),
                 Event::Left(id) => self.left(id),
-                Event::Room(id) => self.send_waiting(self.place(id).member, recorder),
+                Event::Room(id) => self.send_waiting(self.member(id), recorder),
                 Event::Kept(slot) => self.kept(slot, recorder),
                 Event::Sink(conversation, sink) => self.sink_changes(conversation, sink, recorder),
                 Event::Measured => self.network.end_measurement(now),
@@ -271,8 +260,8 @@ impl<'s, 'g> Engine<'s, 'g> {
             while self.network.has_dropped()
                 && let Some(packet) = self.network.take_dropped()
             {
-                let flow = self.conversations[self.place(packet.flow).conversation as usize].flow;
-                self.drops.record(now, (self.scenario, self.key), flow as usize, &packet, recorder);
+                let flow = self.network.flow_of(packet.flow);
+                self.drops.record(now, (self.scenario, self.key), flow, &packet, recorder);
                 self.network.recycle(packet.bytes);
             }
             if let Some(followed) = &mut self.network.followed {
@@ -310,7 +299,7 @@ impl<'s, 'g> Engine<'s, 'g> {
             return;
         }
         let meta = &self.scenario.flows[flow as usize].meta;
-        let over_at = |m| self.members[self.place(FlowId(meta.first.0 + m)).member as usize].talker.over_at();
+        let over_at = |m| self.members[self.member(FlowId(meta.first.0 + m)) as usize].talker.over_at();
         let Some(over) = (0..meta.members).map(over_at).reduce(|a, b| Some(a?.max(b?))).flatten() else {
             return;
         };
@@ -346,17 +335,22 @@ impl<'s, 'g> Engine<'s, 'g> {
         for m in members {
             // It could be built when the run began.
             if let Ok(source) = self.scenario.build_connected_source(flow, m, self.seed, connected) {
-                let place = self.place(FlowId(meta.first.0 + m)).member;
+                let place = self.member(FlowId(meta.first.0 + m));
                 self.members[place as usize].talker.begin(source);
             }
         }
         true
     }
 
-    /// Where the member with this id is found.
+    /// The index of the member with this id.
+    pub(crate) fn member(&self, id: FlowId) -> u32 {
+        self.places.member(self.network.flow_of(id), id)
+    }
+
+    /// The index of its conversation.
     #[inline]
-    pub(crate) fn place(&self, id: FlowId) -> Place {
-        self.places[id.0 as usize]
+    pub(crate) fn conversation(&self, id: FlowId) -> u32 {
+        self.places.conversation(self.network.flow_of(id), id)
     }
 
     fn outcome(&self, stopped_at: Option<Time>, telemetry: &Telemetry) -> DriverOutcome {

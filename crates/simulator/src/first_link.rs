@@ -1,6 +1,6 @@
 //! Bytes that flows take of the first link of their path.
 
-use trunkline_core::{Bytes, Packet, PacketId, Port, Time};
+use trunkline_core::{Bytes, Packet, PacketId, Port, Ranges, Time};
 use trunkline_experiment::Scenario;
 use trunkline_metrics::OnNetwork;
 use trunkline_network::Medium;
@@ -53,11 +53,11 @@ impl OnFirstLinks {
         flow.before.get_or_insert(flow.transmitted);
     }
 
-    /// A packet enters a link. One that is for several stations of it counts at once: their copies come out one by one, or
-    /// not at all.
+    /// A packet for a group enters a link. One that is for several stations of it counts at once: their copies come out one by
+    /// one, or not at all.
     #[inline]
     pub(crate) fn entered(&mut self, flow: usize, link: usize, packet: &Packet) {
-        if packet.group && self.flows[flow].spreads {
+        if self.flows[flow].spreads {
             let bytes = self.flows[flow].takes(link, packet);
             self.flows[flow].transmitted += bytes;
         }
@@ -91,13 +91,15 @@ impl OnFirstLinks {
 
     /// The measurement ends now. What waits in a switch behind its first line counts; of a packet whose transmission has
     /// begun, only the part that is through.
-    pub(crate) fn end_measurement(&mut self, now: Time, links: &[Box<dyn Medium>], flow_of: &[u32]) {
+    pub(crate) fn end_measurement(&mut self, now: Time, links: &[Box<dyn Medium>], ids: &Ranges) {
         let mut behind = vec![Bytes::ZERO; self.flows.len()];
         for (link, medium) in links.iter().enumerate() {
             medium.behind_the_line(&mut |packet| {
-                let index = flow_of[packet.flow.0 as usize] as usize;
-                let flow = &self.flows[index];
-                if flow.is_first(link, packet) && !(packet.group && flow.spreads) {
+                let index = ids.find(packet.flow.0);
+                if let Some((index, flow)) = index.and_then(|index| Some((index, self.flows.get(index)?)))
+                    && flow.is_first(link, packet)
+                    && !(packet.group && flow.spreads)
+                {
                     behind[index] += packet.on_line;
                 }
             });

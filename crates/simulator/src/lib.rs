@@ -15,6 +15,7 @@ mod member;
 mod network;
 mod observed;
 mod outlet;
+mod places;
 mod sockets;
 mod telemetry;
 mod transports;

@@ -1,6 +1,6 @@
 //! The links of a scenario, the packets on them, and the pool of their buffers.
 
-use trunkline_core::{Bytes, Destination, Duration, FlowId, Packet, PacketId, Port, Seed, Time};
+use trunkline_core::{Bytes, Destination, Duration, FlowId, Packet, PacketId, Port, Ranges, Seed, Time};
 use trunkline_experiment::{Flow, PacketEvent, PacketStep, PathStep, Scenario};
 use trunkline_flows::Buffers;
 use trunkline_metrics::{LinkSummary, MediumSummary, OnNetwork};
@@ -19,15 +19,17 @@ pub(crate) struct Network<'s> {
     links: Vec<Box<dyn Medium>>,
     /// When each link's next own event is queued; [`Time::MAX`] if none is.
     scheduled: Vec<Time>,
-    /// Packets between two media, by slot, and for those of a group the station of its tree; empty slots are listed in
-    /// `free`.
-    in_flight: Vec<(Packet, u32)>,
+    /// Packets between two media, by slot; empty slots are listed in `free`.
+    in_flight: Vec<Packet>,
+    /// By slot of a packet for a group, the station of its tree.
+    stations: Vec<u32>,
     free: Vec<u32>,
     /// Memory of packets.
     buffers: Buffers,
     outcome: Outcome,
-    /// The flow of the file to which each id belongs.
-    flow_of: Vec<u32>,
+    /// The ids of each flow of the file. Higher ones are those of guests.
+    ids: Ranges,
+    guests_from: u32,
     /// By flow of the file: how packets for all of its sinks go.
     trees: Vec<Option<Tree>>,
     on_first_links: OnFirstLinks,
@@ -48,18 +50,19 @@ pub(crate) struct Network<'s> {
 impl<'s> Network<'s> {
     pub(crate) fn new(scenario: &'s Scenario, seed: Seed) -> Network<'s> {
         let links = scenario.build_links(seed);
-        let flows = scenario.flows.iter().enumerate();
-        let flow_of = flows.flat_map(|(f, flow)| (0..flow.meta.ids()).map(move |_| f as u32)).collect();
+        let ids = |flow: &Flow| flow.meta.first.0..flow.meta.first.0 + flow.meta.ids();
         let tree = |flow: &Flow| flow.is_multicast().then(|| Tree::new(flow, &scenario.links));
         Network {
             scenario,
             scheduled: vec![Time::MAX; links.len()],
             links,
             in_flight: Vec::new(),
+            stations: Vec::new(),
             free: Vec::new(),
             buffers: Buffers::new(usize::MAX),
             outcome: Outcome::default(),
-            flow_of,
+            ids: scenario.flows.iter().map(ids).collect(),
+            guests_from: scenario.flows.iter().map(|flow| ids(flow).end).max().unwrap_or(0),
             trees: scenario.flows.iter().map(tree).collect(),
             on_first_links: OnFirstLinks::new(scenario),
             next_packet: 0,
@@ -107,7 +110,7 @@ impl<'s> Network<'s> {
 
     /// Gives the sockets of a flow a buffer: when one that was full has room again, that is said by [`Event::Room`].
     pub(crate) fn limit(&mut self, flow: usize, buffer: SendBuffer) {
-        self.sockets.limit(flow, buffer, self.flow_of.len());
+        self.sockets.limit(flow, buffer, self.guests_from as usize);
     }
 
     /// Whether the socket of this flow with this id is full.
@@ -116,30 +119,34 @@ impl<'s> Network<'s> {
     }
 
     /// Keeps a packet until an event that names its slot.
+    #[inline]
     pub(crate) fn keep(&mut self, packet: Packet) -> u32 {
-        self.store(packet, 0)
+        if let Some(slot) = self.free.pop() {
+            self.in_flight[slot as usize] = packet;
+            return slot;
+        }
+        self.in_flight.push(packet);
+        // 2^32 packets in flight would need 400 GB before this could be cut short.
+        (self.in_flight.len() - 1) as u32
     }
 
     /// The packet that was kept.
-    pub(crate) fn take(&mut self, slot: u32) -> Packet {
-        self.fetch(slot).0
-    }
-
     #[inline]
-    fn fetch(&mut self, slot: u32) -> (Packet, u32) {
+    pub(crate) fn take(&mut self, slot: u32) -> Packet {
         self.free.push(slot);
-        core::mem::take(&mut self.in_flight[slot as usize])
+        let packet = &mut self.in_flight[slot as usize];
+        Packet { bytes: core::mem::take(&mut packet.bytes), ..*packet }
     }
 
     /// True if the packet in a slot belongs to a guest, not to a flow of the file.
     #[inline]
     pub(crate) fn is_of_guest(&self, slot: u32) -> bool {
-        self.is_guests(&self.in_flight[slot as usize].0)
+        self.is_guests(&self.in_flight[slot as usize])
     }
 
     /// Keeps a packet of a guest until it enters a link.
     pub(crate) fn keep_of_guest(&mut self, packet: Packet, step: PathStep) -> u32 {
-        let flow = FlowId(packet.flow.0.saturating_add(self.flow_of.len() as u32));
+        let flow = FlowId(packet.flow.0.saturating_add(self.guests_from));
         self.store_of_guest(Packet { flow, ..packet }, step)
     }
 
@@ -147,12 +154,12 @@ impl<'s> Network<'s> {
     /// crossed.
     pub(crate) fn take_of_guest(&mut self, slot: u32) -> (Packet, PathStep) {
         let packet = self.take(slot);
-        let flow = FlowId(packet.flow.0.saturating_sub(self.flow_of.len() as u32));
+        let flow = FlowId(packet.flow.0.saturating_sub(self.guests_from));
         (Packet { flow, ..packet }, self.steps[slot as usize])
     }
 
     fn store_of_guest(&mut self, packet: Packet, step: PathStep) -> u32 {
-        let slot = self.store(packet, 0);
+        let slot = self.keep(packet);
         let none = PathStep { link: 0, from_port: 0, to_port: 0 };
         self.steps.resize(self.steps.len().max(slot as usize + 1), none);
         self.steps[slot as usize] = step;
@@ -161,7 +168,7 @@ impl<'s> Network<'s> {
 
     #[inline]
     fn is_guests(&self, packet: &Packet) -> bool {
-        packet.flow.0 as usize >= self.flow_of.len()
+        packet.flow.0 >= self.guests_from
     }
 
     /// Sends a new packet into the first link of its way.
@@ -169,7 +176,7 @@ impl<'s> Network<'s> {
     pub(crate) fn send(&mut self, now: Time, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.id = PacketId(self.next_packet);
         self.next_packet += 1;
-        if waits_in_socket(&packet) {
+        if self.sockets.are_limited() && waits_in_socket(&packet) {
             self.sockets.enter(self.flow(&packet), &packet);
         }
         self.offer(now, packet, events);
@@ -179,7 +186,7 @@ impl<'s> Network<'s> {
     /// passed on, and handed out too at a member of the group; then `backward` and `sink` say at which.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Time, slot: u32, events: &mut EventQueue<Event>) -> Option<Packet> {
-        let (mut packet, station) = self.fetch(slot);
+        let mut packet = self.take(slot);
         packet.hop = packet.hop.saturating_add(1);
         if !packet.group {
             if self.way(&packet).is_some() {
@@ -188,7 +195,7 @@ impl<'s> Network<'s> {
             }
             return Some(packet);
         }
-        let flow = self.flow(&packet);
+        let (flow, station) = (self.flow(&packet), self.stations[slot as usize]);
         let member = self.trees[flow].as_ref().and_then(|tree| tree.member(station));
         self.spread(now, &packet, |tree| tree.onward(station), events);
         match member {
@@ -237,7 +244,7 @@ impl<'s> Network<'s> {
     /// The measurement ends now: links are busy for nothing of it any more.
     pub(crate) fn end_measurement(&mut self, now: Time) {
         self.links.iter_mut().for_each(|link| link.end_measurement(now));
-        self.on_first_links.end_measurement(now, &self.links, &self.flow_of);
+        self.on_first_links.end_measurement(now, &self.links, &self.ids);
     }
 
     /// A flow has its first message, if it had none before.
@@ -271,7 +278,13 @@ impl<'s> Network<'s> {
     /// The flow of the file that a packet belongs to.
     #[inline]
     fn flow(&self, packet: &Packet) -> usize {
-        self.flow_of[packet.flow.0 as usize] as usize
+        self.flow_of(packet.flow)
+    }
+
+    /// The flow of the file with this id, which is no guest's.
+    #[inline]
+    pub(crate) fn flow_of(&self, id: FlowId) -> usize {
+        self.ids.find(id.0).unwrap_or_default()
     }
 
     /// The link that a packet for one station enters next.
@@ -324,8 +337,9 @@ impl<'s> Network<'s> {
     fn enter(&mut self, now: Time, branch: Branch, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.to = branch.to;
         packet.on_line = Bytes::ZERO;
-        let flow = self.flow(&packet);
-        self.on_first_links.entered(flow, branch.link, &packet);
+        if packet.group {
+            self.on_first_links.entered(self.flow(&packet), branch.link, &packet);
+        }
         let entered = PacketStep::Entered { port: branch.from_port, size: packet.size };
         self.follow(now, branch.link, (packet.id, packet.flow), entered);
         self.links[branch.link].offer(now, Port(branch.from_port), packet, &mut self.outcome);
@@ -385,7 +399,12 @@ impl<'s> Network<'s> {
         };
         match station {
             Some(station) => {
-                let slot = self.store(packet, station);
+                let is_group = packet.group;
+                let slot = self.keep(packet);
+                if is_group {
+                    self.stations.resize(self.stations.len().max(slot as usize + 1), 0);
+                    self.stations[slot as usize] = station;
+                }
                 events.push(at, Event::Arrive(slot));
             }
             // The station has heard what was not for it.
@@ -425,17 +444,6 @@ impl<'s> Network<'s> {
         if let Some(followed) = &mut self.followed {
             followed.push(PacketEvent { at, link, id, flow, step });
         }
-    }
-
-    #[inline]
-    fn store(&mut self, packet: Packet, station: u32) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.in_flight[slot as usize] = (packet, station);
-            return slot;
-        }
-        self.in_flight.push((packet, station));
-        // 2^32 packets in flight would need 400 GB before this could be cut short.
-        (self.in_flight.len() - 1) as u32
     }
 }
 

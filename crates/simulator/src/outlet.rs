@@ -2,7 +2,7 @@
 
 use trunkline_core::{Address, FlowId, Packet, Time};
 use trunkline_experiment::{Flow, Sink};
-use trunkline_transport::drain;
+use trunkline_transport::{Message, SendError, Transmit, drain};
 
 use crate::conversation::{End, Side};
 use crate::event::Event;
@@ -39,49 +39,85 @@ impl Outlet<'_, '_> {
         self.events.push(at, event);
     }
 
+    /// Gives a message of the member `id` to its endpoint, and puts the packets of it on their path.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        now: Time,
+        end: &mut End,
+        (side, id): (Side, FlowId),
+        message: Message<'_>,
+    ) -> Result<(), SendError> {
+        let mut bytes = self.network.buffer();
+        match end.endpoint.send_now(message, &mut bytes) {
+            Some(Ok(transmit)) => self.put(now, end.address, (side, id), transmit, bytes),
+            Some(Err(error)) => {
+                self.network.recycle(bytes);
+                return Err(error);
+            }
+            None => {
+                self.network.recycle(bytes);
+                end.endpoint.send(now, message)?;
+                self.transmit(now, end, side, id);
+            }
+        }
+        Ok(())
+    }
+
     /// Puts every packet that an endpoint wants to send on its path, as packets of the member `id`.
     pub(crate) fn transmit(&mut self, now: Time, end: &mut End, side: Side, id: FlowId) {
-        let Outlet { flow, group, network, events, hosts, .. } = self;
-        let mut buffer = network.buffer();
-        let mut sent = 0u32;
+        let mut buffer = self.network.buffer();
         let from = end.address;
-        let mut host = hosts.slow_sender(from.host);
         drain(end.endpoint.as_mut(), now, &mut buffer, |transmit, bytes| {
-            let to_group = *group == Some(transmit.to);
-            let sink = match side {
-                Side::Far(sink) => sink,
-                Side::Near if to_group => 0,
-                Side::Near => {
-                    let is_there = |sink: &Sink| sink.host == usize::from(transmit.to.host);
-                    flow.to.iter().position(is_there).unwrap_or(0) as u16
-                }
-            };
-            let packet = Packet {
-                flow: id,
-                size: transmit.size,
-                ecn: transmit.ecn,
-                priority: flow.priority,
-                backward: side != Side::Near,
-                sink,
-                group: to_group,
-                from,
-                bytes: core::mem::replace(bytes, network.buffer()),
-                ..Packet::default()
-            };
-            sent = sent.wrapping_add(u32::from(!to_group));
-            let mut departs = transmit.earliest;
-            if let Some(host) = &mut host {
-                departs = departs.max(host.send_packet(now, transmit.size, flow.effort));
-            }
-            if departs > now {
-                network.depart_later(departs, packet, events);
-            } else {
-                network.send(now, packet, events);
-            }
+            let bytes = core::mem::replace(bytes, self.network.buffer());
+            self.put(now, from, (side, id), transmit, bytes);
         });
-        network.recycle(buffer);
-        if side == Side::Near {
-            *self.on_their_way = self.on_their_way.wrapping_add(sent);
+        self.network.recycle(buffer);
+    }
+
+    /// Puts a packet on its path.
+    #[inline]
+    fn put(
+        &mut self,
+        now: Time,
+        from: Address,
+        (side, id): (Side, FlowId),
+        transmit: Transmit,
+        bytes: Vec<u8>,
+    ) {
+        let Outlet { flow, group, network, events, hosts, on_their_way, .. } = self;
+        let to_group = *group == Some(transmit.to);
+        let sink = match side {
+            Side::Far(sink) => sink,
+            Side::Near if to_group => 0,
+            Side::Near => {
+                let is_there = |sink: &Sink| sink.host == usize::from(transmit.to.host);
+                flow.to.iter().position(is_there).unwrap_or(0) as u16
+            }
+        };
+        let packet = Packet {
+            flow: id,
+            size: transmit.size,
+            ecn: transmit.ecn,
+            priority: flow.priority,
+            backward: side != Side::Near,
+            sink,
+            group: to_group,
+            from,
+            bytes,
+            ..Packet::default()
+        };
+        if side == Side::Near && !to_group {
+            **on_their_way = on_their_way.wrapping_add(1);
+        }
+        let mut departs = transmit.earliest;
+        if let Some(host) = hosts.slow_sender(from.host) {
+            departs = departs.max(host.send_packet(now, transmit.size, flow.effort));
+        }
+        if departs > now {
+            network.depart_later(departs, packet, events);
+        } else {
+            network.send(now, packet, events);
         }
     }
 }

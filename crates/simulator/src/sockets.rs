@@ -20,6 +20,12 @@ impl Sockets {
         self.waiting.resize(ids, 0);
     }
 
+    /// True if any socket has a buffer.
+    #[inline]
+    pub(crate) fn are_limited(&self) -> bool {
+        !self.buffers.is_empty()
+    }
+
     /// Whether the socket with this id takes nothing now.
     pub(crate) fn is_full(&self, flow: usize, id: u32) -> bool {
         self.buffer(flow).is_some_and(|buffer| buffer.is_full(self.waiting[id as usize]))

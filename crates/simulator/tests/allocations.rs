@@ -4,7 +4,7 @@ mod support;
 
 use support::{GoOn, parse, run};
 use trunkline_metrics::Meter;
-use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
+use trunkline_testkit::alloc::{CountingAllocator, allocations_during, peak_during};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -51,4 +51,29 @@ fn ten_times_the_voice_through_fifos_allocates_nothing_more() {
     let (short, long) = (allocations(3), allocations(30));
     // Of 10,800 packets more: lists of measured delays double now and then, and the longest delays become longer.
     assert!(long < short + 200, "{short} and {long} allocations");
+}
+
+/// Of a call of 10 ms of speech a packet, of which two or three are on their way, all that the simulator and the meter hold.
+#[test]
+fn what_a_channel_of_voice_takes_is_small() {
+    let peak = |channels: u32| {
+        let experiment = parse(&format!(
+            "name = \"test\"\nduration = \"100 ms\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+             between = [\"a\", \"b\"]\nrate = \"10 Gbit/s\"\ndelay = \"20 ms\"\n\
+             [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = {{ kind = \"voice\" }}\ncount = {channels}\n"
+        ));
+        let scenario = &experiment.points[0].scenario;
+        let (peak, summary) = peak_during(|| {
+            let mut trace = ();
+            let mut meter = Meter::new(&[scenario.flows[0].meta.clone()], &mut trace);
+            let outcome = run(scenario, 7, &mut meter, &mut GoOn);
+            meter.finish(outcome)
+        });
+        assert_eq!(summary.flows[0].counts.received, u64::from(10 * channels));
+        peak
+    };
+    // Lists double: between powers of two there is the same room to spare.
+    let (few, many) = (peak(3_000), peak(12_000));
+    let each = (many - few) / 9_000;
+    assert!(each < 1_250, "{each} bytes for a channel");
 }

@@ -127,9 +127,8 @@ fn build(values: &Values, context: &SourceContext) -> Built {
 /// Speech of several channels. Message n of a channel holds samples n x `samples` and on of its speech, whether or not
 /// silences lie between: what is received can be put together again from the sequence numbers alone.
 ///
-/// With an only channel it is one cache line, and the speech is all that a message touches besides.
+/// With an only channel it is at most a cache line, and the speech is all that a message touches besides.
 #[derive(Debug)]
-#[repr(align(64))]
 struct Voice {
     agenda: Agenda,
     speakers: PerChannel<Speaker>,

@@ -1,5 +1,7 @@
 //! The lower half: a protocol engine that a driver runs, in any time.
 
+use core::ops::Range;
+
 use trunkline_core::{Address, Bytes, Ecn, Time};
 
 use crate::conversation::{Close, Conversation, Event, Features, Message, Received, SendError};
@@ -15,6 +17,24 @@ pub trait Endpoint: Conversation {
 
     /// Writes the next packet to send into `into` (which it clears first), or returns `None` when there is none.
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit>;
+
+    /// Sends a message that leaves at once, as one packet, which is written into `into` (cleared first): the same as `send` and
+    /// then `poll_transmit`, without a copy in between. `None`, and nothing is done, from an engine that does not send so,
+    /// or not now.
+    fn send_now(
+        &mut self,
+        _message: Message<'_>,
+        _into: &mut Vec<u8>,
+    ) -> Option<Result<Transmit, SendError>> {
+        None
+    }
+
+    /// Takes a packet that is one message for an application that reads it at once, and returns where in the packet it
+    /// is, or that there is none: the same as `handle_packet` and then `receive`, without a copy in between. `None`, and
+    /// nothing is done, from an engine that does not receive so, or not now.
+    fn receive_now(&mut self, _from: Address, _packet: &[u8]) -> Option<Option<Range<usize>>> {
+        None
+    }
 
     /// When `handle_timeout` wants to be called: later than the last input, or `None`.
     fn next_timeout(&self) -> Option<Time>;
@@ -103,6 +123,12 @@ impl<E: Endpoint + ?Sized> Endpoint for Box<E> {
     }
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
         (**self).poll_transmit(now, into)
+    }
+    fn send_now(&mut self, message: Message<'_>, into: &mut Vec<u8>) -> Option<Result<Transmit, SendError>> {
+        (**self).send_now(message, into)
+    }
+    fn receive_now(&mut self, from: Address, packet: &[u8]) -> Option<Option<Range<usize>>> {
+        (**self).receive_now(from, packet)
     }
     fn next_timeout(&self) -> Option<Time> {
         (**self).next_timeout()

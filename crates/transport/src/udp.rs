@@ -8,6 +8,8 @@
 mod header;
 mod kind;
 
+use core::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Address, Bytes, Ecn, Time};
 
@@ -165,6 +167,26 @@ impl UdpEndpoint {
         Ok(payload)
     }
 
+    /// An error if this end is closed or the message is too large.
+    #[inline(always)]
+    fn check_message(&self, message: Message<'_>) -> Result<(), SendError> {
+        if self.closed {
+            return Err(SendError::Closed(CloseReason::Local));
+        }
+        if message.bytes.len() > MAX_MESSAGE {
+            return Err(SendError::TooLarge { limit: MAX_MESSAGE });
+        }
+        Ok(())
+    }
+
+    /// What to do with a packet of so many bytes, which leaves now.
+    #[inline(always)]
+    fn transmit(&mut self, length: usize, ecn: Ecn) -> Transmit {
+        let headers = IPV4_HEADER_LENGTH + UDP_HEADER_LENGTH - self.header_length();
+        self.counters.sent += 1;
+        Transmit { to: self.peer, ecn, size: Bytes((headers + length) as u64), earliest: Time::ZERO }
+    }
+
     /// Bytes of the header that packets begin with.
     fn header_length(&self) -> usize {
         match self.encapsulation {
@@ -174,28 +196,32 @@ impl UdpEndpoint {
     }
 }
 
+/// Appends the datagram of a message to `bytes`, with a header of so many bytes, if any.
+#[inline(always)]
+fn append(
+    message: Message<'_>,
+    header: usize,
+    (local, peer, variant): (Address, Address, Variant),
+    bytes: &mut Vec<u8>,
+) {
+    let start = bytes.len();
+    bytes.resize(start + header, 0);
+    bytes.extend_from_slice(message.bytes);
+    if header > 0 {
+        variant.write(local, peer, &mut bytes[start..]);
+    }
+}
+
 impl Conversation for UdpEndpoint {
     fn send(&mut self, _now: Time, message: Message<'_>) -> Result<(), SendError> {
-        if self.closed {
-            return Err(SendError::Closed(CloseReason::Local));
-        }
-        if message.bytes.len() > MAX_MESSAGE {
-            return Err(SendError::TooLarge { limit: MAX_MESSAGE });
-        }
+        self.check_message(message)?;
         let header = self.header_length();
         if !self.outgoing.has_room(header + message.bytes.len()) {
             self.refused = true;
             return Err(SendError::Full);
         }
         let (local, peer, variant) = (self.local, self.peer, self.variant);
-        self.outgoing.push(self.ecn, |bytes| {
-            let start = bytes.len();
-            bytes.resize(start + header, 0);
-            bytes.extend_from_slice(message.bytes);
-            if header > 0 {
-                variant.write(local, peer, &mut bytes[start..]);
-            }
-        });
+        self.outgoing.push(self.ecn, |bytes| append(message, header, (local, peer, variant), bytes));
         Ok(())
     }
 
@@ -253,10 +279,33 @@ impl Endpoint for UdpEndpoint {
     fn poll_transmit(&mut self, _now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
         into.clear();
         let (length, ecn) = self.outgoing.pop(into)?;
-        let headers = IPV4_HEADER_LENGTH + UDP_HEADER_LENGTH - self.header_length();
-        self.counters.sent += 1;
         self.pending.writable |= core::mem::take(&mut self.refused) && !self.closed;
-        Some(Transmit { to: self.peer, ecn, size: Bytes((headers + length) as u64), earliest: Time::ZERO })
+        Some(self.transmit(length, ecn))
+    }
+
+    fn send_now(&mut self, message: Message<'_>, into: &mut Vec<u8>) -> Option<Result<Transmit, SendError>> {
+        if !self.outgoing.is_empty() {
+            return None;
+        }
+        into.clear();
+        Some(self.check_message(message).map(|()| {
+            append(message, self.header_length(), (self.local, self.peer, self.variant), into);
+            self.transmit(into.len(), self.ecn)
+        }))
+    }
+
+    fn receive_now(&mut self, from: Address, packet: &[u8]) -> Option<Option<Range<usize>>> {
+        if !self.incoming.is_empty() {
+            return None;
+        }
+        let length = match self.check(from, packet) {
+            Ok(payload) => payload.len(),
+            Err(counter) => {
+                *counter += 1;
+                return Some(None);
+            }
+        };
+        Some(Some(packet.len() - length..packet.len()))
     }
 
     fn next_timeout(&self) -> Option<Time> {

@@ -2,78 +2,97 @@
 
 use std::ops::{Index, IndexMut};
 
-use trunkline_core::FlowId;
+use trunkline_core::{FlowId, Ranges};
 
 use crate::meter::flow::Channel;
 use crate::record::FlowMeta;
 
 /// The channels of all members, in the order of their first use. Sources that send at regular intervals use them in the
 /// same order again and again, so that the memory of ten thousand channels is read from one end to the other, which
-/// caches foresee, and not here and there. The way from an id to a channel leads over two small tables.
+/// caches foresee, and not here and there. For the same reason the channel behind the one used last is tried first; otherwise
+/// the way from an id to a channel leads over a table.
 #[derive(Debug)]
 pub(super) struct Channels {
-    /// The lowest id.
-    first: u32,
-    /// The index of the flow that has the member with the id `first + i`, or [`NOTHING`].
-    flows: Vec<u32>,
-    /// Where in `places` the channels of the member with the id `first + i` begin; at the end, where the last one's end.
-    begins: Vec<usize>,
+    /// The ids of each flow.
+    ids: Ranges,
+    flows: Vec<OfFlow>,
     /// Index into `channels` of each channel of each member, or [`NOTHING`].
     places: Vec<u32>,
     channels: Vec<Channel>,
-    /// The id of each flow's first member.
-    first_of_flow: Vec<u32>,
+    /// By [`Walk`], the index of the channel behind the one used last.
+    next: [u32; 2],
 }
 
-/// No flow; no channel yet.
+/// Who walks over the channels: each at a place of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Walk {
+    Sending,
+    Arriving,
+}
+
+#[derive(Debug)]
+struct OfFlow {
+    /// The id of its first member.
+    first: u32,
+    /// Channels of each member.
+    channels: u16,
+    /// Where in `places` its channels begin.
+    begin: usize,
+}
+
+/// No channel yet.
 const NOTHING: u32 = u32::MAX;
 
 impl Channels {
     pub(super) fn new(flows: &[FlowMeta]) -> Channels {
-        let first = flows.iter().map(|flow| flow.first.0).min().unwrap_or(0);
-        let mut flow_of = Vec::new();
-        for (number, flow) in (0u32..).zip(flows) {
-            let offset = (flow.first.0 - first) as usize;
-            let end = offset + flow.ids() as usize;
-            if flow_of.len() < end {
-                flow_of.resize(end, NOTHING);
-            }
-            flow_of[offset..end].fill(number);
-        }
-        let mut begins = vec![0];
         let mut end = 0;
-        for &flow in &flow_of {
-            end += flows.get(flow as usize).map_or(0, |flow| usize::from(flow.channels));
-            begins.push(end);
-        }
+        let of_flow = |flow: &FlowMeta| {
+            let (first, channels, begin) = (flow.first.0, flow.channels, end);
+            end += flow.ids() as usize * usize::from(channels);
+            OfFlow { first, channels, begin }
+        };
         Channels {
-            first,
-            flows: flow_of,
-            begins,
+            flows: flows.iter().map(of_flow).collect(),
+            ids: flows.iter().map(|flow| flow.first.0..flow.first.0.saturating_add(flow.ids())).collect(),
             places: vec![NOTHING; end],
             channels: Vec::new(),
-            first_of_flow: flows.iter().map(|flow| flow.first.0).collect(),
+            next: [0; 2],
         }
     }
 
     /// The index of the flow that a member belongs to.
     #[inline]
     pub(super) fn flow(&self, member: FlowId) -> Option<usize> {
-        let flow = *self.flows.get(member.0.checked_sub(self.first)? as usize)?;
-        (flow != NOTHING).then_some(flow as usize)
+        self.ids.find(member.0)
     }
 
     /// Where a channel stands, made on its first use; `None` of what no member has.
     #[inline]
-    pub(super) fn place(&mut self, member: FlowId, channel: u16) -> Option<u32> {
-        let index = member.0.checked_sub(self.first)? as usize;
-        let &[begin, end] = self.begins.get(index..index + 2)? else { return None };
-        let place = self.places[begin..end].get_mut(usize::from(channel))?;
+    pub(super) fn place(&mut self, walk: Walk, member: FlowId, channel: u16) -> Option<u32> {
+        let mut place = self.next[walk as usize];
+        let is_this = |there: &Channel| {
+            there.channel == channel && self.flows[there.flow as usize].first + there.member == member.0
+        };
+        if !self.channels.get(place as usize).is_some_and(is_this) {
+            place = self.look_up(member, channel)?;
+        }
+        let behind = place + 1;
+        self.next[walk as usize] = if (behind as usize) < self.channels.len() { behind } else { 0 };
+        Some(place)
+    }
+
+    fn look_up(&mut self, member: FlowId, channel: u16) -> Option<u32> {
+        let flow = self.flow(member)?;
+        let OfFlow { first, channels, begin } = self.flows[flow];
+        if channel >= channels {
+            return None;
+        }
+        let member = member.0 - first;
+        let index = begin + member as usize * usize::from(channels) + usize::from(channel);
+        let place = &mut self.places[index];
         if *place == NOTHING {
             *place = u32::try_from(self.channels.len()).ok().filter(|&place| place != NOTHING)?;
-            let flow = self.flows[index];
-            let member = member.0 - self.first_of_flow[flow as usize];
-            self.channels.push(Channel::new(flow, member, channel));
+            self.channels.push(Channel::new(flow as u32, member, channel));
         }
         Some(*place)
     }

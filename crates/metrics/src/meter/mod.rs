@@ -14,7 +14,7 @@ mod window;
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 
 use crate::bundle;
-use crate::meter::channels::Channels;
+use crate::meter::channels::{Channels, Walk};
 use crate::meter::flow::{Channel, ChannelSums, FlowMeter};
 use crate::meter::outstanding::{Arrival, Bounds, Entry, Limits, OnArrival, OnSent};
 use crate::record::{BundleMeta, DriverOutcome, Fate, FlowMeta, Observation, Record, Recorder, TraceSink};
@@ -304,7 +304,7 @@ impl<'t> Meter<'t> {
 
 impl Recorder for Meter<'_> {
     fn dropped(&mut self, flow: FlowId, channel: u16, sequence: u32) {
-        if let Some(place) = self.channels.place(flow, channel) {
+        if let Some(place) = self.channels.place(Walk::Sending, flow, channel) {
             self.channels[place].outstanding.dropped(sequence);
         }
     }
@@ -316,18 +316,18 @@ impl Recorder for Meter<'_> {
     fn record(&mut self, at: Time, flow: FlowId, what: Observation) {
         match what {
             Observation::Sent { channel, sequence, due, payload } => {
-                if let Some(place) = self.channels.place(flow, channel) {
+                if let Some(place) = self.channels.place(Walk::Sending, flow, channel) {
                     self.sent(at, place, sequence, due, length(payload));
                 }
             }
             Observation::Received { channel, sequence, sent, reflected, payload } => {
-                if let Some(place) = self.channels.place(flow, channel) {
+                if let Some(place) = self.channels.place(Walk::Arriving, flow, channel) {
                     let payload = length(payload);
                     self.received(place, sequence, Arrival { received: at, sent, reflected, payload });
                 }
             }
             Observation::Refused { channel, sequence, due, payload } => {
-                if let Some(place) = self.channels.place(flow, channel) {
+                if let Some(place) = self.channels.place(Walk::Sending, flow, channel) {
                     self.refused(place, sequence, due, length(payload));
                 }
             }

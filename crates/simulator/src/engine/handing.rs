@@ -102,19 +102,20 @@ impl Engine<'_, '_> {
 
     /// A packet of a member's source has reached the other end, or was dropped on its way.
     pub(crate) fn left(&mut self, id: FlowId) {
-        let place = self.place(id);
-        let conversation = &mut self.conversations[place.conversation as usize];
+        let index = self.conversation(id);
+        let conversation = &mut self.conversations[index as usize];
         conversation.on_their_way = conversation.on_their_way.saturating_sub(1);
         if conversation.on_their_way > 0 {
             return;
         }
-        let Some(handing) = self.handing.get_mut(&place.member) else { return };
+        let member = self.member(id);
+        let Some(handing) = self.handing.get_mut(&member) else { return };
         if handing.waits_for == WaitsFor::Burst {
             handing.waits_for = WaitsFor::Event;
-            let flow = self.members[place.member as usize].flow;
+            let flow = self.members[member as usize].flow;
             let host = self.hosts.get(self.scenario.flows[flow as usize].from);
             let at = host.send_piece(self.now, handing.bytes.len(), handing.handed);
-            self.events.push(at, Event::HandOver(place.member));
+            self.events.push(at, Event::HandOver(member));
         }
     }
 

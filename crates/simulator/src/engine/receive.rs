@@ -17,7 +17,8 @@ impl Engine<'_, '_> {
     /// Takes a packet that has reached the end of its path.
     pub(crate) fn packet_arrived(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
         let side = side(&packet);
-        let conversation = &mut self.conversations[self.places[packet.flow.0 as usize].conversation as usize];
+        let index = self.conversation(packet.flow);
+        let conversation = &mut self.conversations[index as usize];
         let flow = conversation.flow;
         let End { presence, address, .. } = conversation.end(side);
         if presence.is_away {
@@ -41,7 +42,7 @@ impl Engine<'_, '_> {
             return self.take_packet(packet, recorder);
         }
         let side = side(&packet);
-        let index = self.place(packet.flow).conversation;
+        let index = self.conversation(packet.flow);
         let host = self.conversations[index as usize].end(side).address.host;
         let effort = self.effort(index);
         if let Some(host) = self.hosts.slow_receiver(host) {
@@ -54,13 +55,27 @@ impl Engine<'_, '_> {
     }
 
     /// Gives a packet to its transport.
-    pub(crate) fn take_packet(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
+    pub(crate) fn take_packet(&mut self, mut packet: Packet, recorder: &mut dyn Recorder) {
         let side = side(&packet);
-        let index = self.place(packet.flow).conversation;
-        let endpoint = &mut self.conversations[index as usize].end(side).endpoint;
-        endpoint.handle_packet(self.now, packet.from, packet.ecn, &packet.bytes);
+        let index = self.conversation(packet.flow);
+        let conversation = &mut self.conversations[index as usize];
+        let is_datagram = conversation.owner.is_none();
+        let End { endpoint, listener, .. } = conversation.end(side);
+        let read = match is_datagram && listener.reads() {
+            true => endpoint.receive_now(packet.from, &packet.bytes),
+            false => None,
+        };
+        match read {
+            Some(Some(message)) => {
+                self.read(index, side, &mut packet.bytes[message], recorder);
+            }
+            Some(None) => {}
+            None => {
+                endpoint.handle_packet(self.now, packet.from, packet.ecn, &packet.bytes);
+                self.serve(index, side, recorder);
+            }
+        }
         self.network.recycle(packet.bytes);
-        self.serve(index, side, recorder);
     }
 
     /// Lets an endpoint do what it asked to be called for.
@@ -133,14 +148,14 @@ impl Engine<'_, '_> {
     fn room_again(&mut self, index: u32, owner: FlowId, recorder: &mut dyn Recorder) {
         let conversation = &mut self.conversations[index as usize];
         if conversation.member.is_some() {
-            return self.send_waiting(self.place(owner).member, recorder);
+            return self.send_waiting(self.member(owner), recorder);
         }
         let turn = conversation.turns;
         conversation.turns = turn.wrapping_add(1);
         let meta = &self.scenario.flows[conversation.flow as usize].meta;
         for m in 0..meta.members {
             let id = FlowId(meta.first.0 + (turn % meta.members + m) % meta.members);
-            self.send_waiting(self.place(id).member, recorder);
+            self.send_waiting(self.member(id), recorder);
         }
     }
 
@@ -154,19 +169,24 @@ impl Engine<'_, '_> {
                 break;
             }
             any = true;
-            let mut reader = core::mem::take(reader);
-            reader.messages(&mut scratch, |found| match found {
-                Found::Message(header, bytes) => self.message(index, side, header, bytes, recorder),
-                Found::Unmatched(bytes) => {
-                    let now = self.now;
-                    let (listener, mut out) = self.receiving(index, side, recorder);
-                    listener.unmatched(now, bytes, &mut out);
-                }
-            });
-            self.conversations[index as usize].end(side).reader = reader;
+            self.read(index, side, &mut scratch, recorder);
         }
         self.received = scratch;
         any
+    }
+
+    /// Takes the messages that are complete with what an endpoint has received.
+    fn read(&mut self, index: u32, side: Side, received: &mut [u8], recorder: &mut dyn Recorder) {
+        let mut reader = core::mem::take(&mut self.conversations[index as usize].end(side).reader);
+        reader.messages(received, |found| match found {
+            Found::Message(header, bytes) => self.message(index, side, header, bytes, recorder),
+            Found::Unmatched(bytes) => {
+                let now = self.now;
+                let (listener, mut out) = self.receiving(index, side, recorder);
+                listener.unmatched(now, bytes, &mut out);
+            }
+        });
+        self.conversations[index as usize].end(side).reader = reader;
     }
 
     /// Takes a whole message, header or the room for it included.
@@ -213,7 +233,7 @@ impl Engine<'_, '_> {
                 self.answer(index, side, Header { flow, ..header }, back);
             }
             Delivery::Answered(answer) => {
-                let place = self.place(answer.flow).member;
+                let place = self.member(answer.flow);
                 let Engine { members, conversations, scenario, covered, hosts, .. } = self;
                 let flow_index = conversations[index as usize].flow;
                 let flow = &scenario.flows[flow_index as usize];

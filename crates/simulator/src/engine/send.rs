@@ -218,9 +218,7 @@ impl transport::Conversation for Line<'_, '_> {
         if outlet.network.is_full(outlet.index, *id) {
             return Err(SendError::Full);
         }
-        near.endpoint.send(now, message)?;
-        outlet.transmit(now, near, Side::Near, *id);
-        Ok(())
+        outlet.send(now, near, (Side::Near, *id), message)
     }
 
     fn receive(&mut self, into: &mut Vec<u8>) -> Option<Received> {

@@ -110,8 +110,9 @@ fn the_first_32_channels_of_a_flow_say_different_things() {
 }
 
 #[test]
-fn a_voice_of_one_channel_is_one_cache_line() {
-    assert_eq!(size_of::<super::Voice>(), 64);
+fn a_voice_of_one_channel_fits_in_a_cache_line() {
+    // With the eight bytes that allocators put in front.
+    assert!(size_of::<super::Voice>() <= 56, "{}", size_of::<super::Voice>());
 }
 
 #[test]

@@ -259,3 +259,45 @@ proptest! {
         prop_assert_eq!(received, payloads);
     }
 }
+
+/// Sending and receiving at once is the same as with a store in between.
+#[test]
+fn at_once_is_the_same_as_one_after_the_other() {
+    for variant in [Variant::Udp, Variant::Lite { coverage: Some(4) }] {
+        let config = UdpConfig { variant, ecn: Ecn::Ect0, receive_buffer: 100, ..UdpConfig::default() };
+        let ((mut near, mut far), (mut near_now, mut far_now)) = (pair(config), pair(config));
+        for length in [0, 1, 80, 65_507, 65_508] {
+            let message = vec![7; length];
+            let (mut packet, mut packet_now) = (Vec::new(), vec![1, 2, 3]);
+            let transmit = near
+                .send(Time::ZERO, Message::new(&message))
+                .map(|()| near.poll_transmit(Time::ZERO, &mut packet).unwrap());
+            assert_eq!(near_now.send_now(Message::new(&message), &mut packet_now), Some(transmit));
+            assert_eq!(packet, packet_now);
+            for flipped in [None, Some(0), Some(4), Some(7)] {
+                let mut packet = packet.clone();
+                if let Some(byte) = flipped.and_then(|byte: usize| packet.get_mut(byte)) {
+                    *byte ^= 1;
+                }
+                let mut received = Vec::new();
+                far.handle_packet(Time::ZERO, NEAR, Ecn::Ect0, &packet);
+                let read = far.receive(&mut received).map(|_| received);
+                let range = far_now.receive_now(NEAR, &packet).unwrap();
+                assert_eq!(range.map(|range| packet[range].to_vec()), read);
+            }
+        }
+        for name in ["packets-sent", "packets-received", "checksum-errors", "malformed", "strays"] {
+            assert_eq!(counter(&near, name), counter(&near_now, name), "{name}");
+            assert_eq!(counter(&far, name), counter(&far_now, name), "{name}");
+        }
+        // What waits comes first.
+        near_now.send(Time::ZERO, Message::new(b"x")).unwrap();
+        assert_eq!(near_now.send_now(Message::new(b"y"), &mut Vec::new()), None);
+        let packet = datagram(&mut near, b"x");
+        far_now.handle_packet(Time::ZERO, NEAR, Ecn::Ect0, &packet);
+        assert_eq!(far_now.receive_now(NEAR, &packet), None);
+        near_now.close(Time::ZERO, Close::Abort);
+        let closed = Err(SendError::Closed(CloseReason::Local));
+        assert_eq!(near_now.send_now(Message::new(b"y"), &mut Vec::new()), Some(closed));
+    }
+}
