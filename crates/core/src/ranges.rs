@@ -1,4 +1,4 @@
-//! Which of many ranges a number is in.
+//! Ranges of numbers, and the range of a number.
 
 use core::ops::Range;
 

@@ -54,7 +54,7 @@ pub struct IpdvPairs {
     /// The message that arrived last.
     last: Arrived,
     has_last: bool,
-    /// How many messages up to the last followed the one before in order and without a gap, counted to
+    /// Number of messages up to the last that followed the one before in order and without a gap, counted to
     /// [`IpdvPairs::REACH`].
     in_row: u8,
 }

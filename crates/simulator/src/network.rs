@@ -281,7 +281,7 @@ impl<'s> Network<'s> {
         self.flow_of(packet.flow)
     }
 
-    /// The flow of the file with this id, which is no guest's.
+    /// The flow of the file with this id; guests have other ids.
     #[inline]
     pub(crate) fn flow_of(&self, id: FlowId) -> usize {
         self.ids.find(id.0).unwrap_or_default()

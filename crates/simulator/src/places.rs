@@ -1,4 +1,4 @@
-//! Where members are found, without a look at the members themselves.
+//! Indices of members and conversations by id, without a look at the members themselves.
 
 use trunkline_core::FlowId;
 use trunkline_metrics::FlowMeta;
@@ -14,7 +14,7 @@ pub(crate) struct Places {
 struct OfFlow {
     first: FlowId,
     members: u32,
-    /// Where in `members` they begin.
+    /// Index in `members` of the first of them.
     begin: u32,
     /// The index of its first conversation.
     conversation: u32,

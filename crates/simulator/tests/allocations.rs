@@ -53,7 +53,7 @@ fn ten_times_the_voice_through_fifos_allocates_nothing_more() {
     assert!(long < short + 200, "{short} and {long} allocations");
 }
 
-/// Of a call of 10 ms of speech a packet, of which two or three are on their way, all that the simulator and the meter hold.
+/// All that the simulator and the meter hold for a call with 10 ms of speech in a packet and two or three packets on their way.
 #[test]
 fn what_a_channel_of_voice_takes_is_small() {
     let peak = |channels: u32| {

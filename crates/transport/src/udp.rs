@@ -179,7 +179,7 @@ impl UdpEndpoint {
         Ok(())
     }
 
-    /// What to do with a packet of so many bytes, which leaves now.
+    /// Instructions for a packet of this length, which leaves now.
     #[inline(always)]
     fn transmit(&mut self, length: usize, ecn: Ecn) -> Transmit {
         let headers = IPV4_HEADER_LENGTH + UDP_HEADER_LENGTH - self.header_length();
@@ -196,7 +196,7 @@ impl UdpEndpoint {
     }
 }
 
-/// Appends the datagram of a message to `bytes`, with a header of so many bytes, if any.
+/// Appends the datagram of a message to `bytes`, with a header of this length, if any.
 #[inline(always)]
 fn append(
     message: Message<'_>,

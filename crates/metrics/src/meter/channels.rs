@@ -23,7 +23,7 @@ pub(super) struct Channels {
     next: [u32; 2],
 }
 
-/// Who walks over the channels: each at a place of its own.
+/// The two walks over the channels, each at a place of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Walk {
     Sending,
@@ -36,7 +36,7 @@ struct OfFlow {
     first: u32,
     /// Channels of each member.
     channels: u16,
-    /// Where in `places` its channels begin.
+    /// Index in `places` of its first channel.
     begin: usize,
 }
 

@@ -290,7 +290,7 @@ fn at_once_is_the_same_as_one_after_the_other() {
             assert_eq!(counter(&near, name), counter(&near_now, name), "{name}");
             assert_eq!(counter(&far, name), counter(&far_now, name), "{name}");
         }
-        // What waits comes first.
+        // Waiting datagrams come first.
         near_now.send(Time::ZERO, Message::new(b"x")).unwrap();
         assert_eq!(near_now.send_now(Message::new(b"y"), &mut Vec::new()), None);
         let packet = datagram(&mut near, b"x");
