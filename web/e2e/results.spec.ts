@@ -391,6 +391,35 @@ test('a run is saved as one file, which without a server shows its charts and pl
   await file.context().close();
 });
 
+test('a click on a dot of a saved run plays that moment, and of a long call the file says which part it has', async ({ page, browser, request }, info) => {
+  const text = experiment('a long call', { seconds: 150, repetitions: 1 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, '').replace('[flow.voice]', '[flow.voice]\naudio = true');
+  const id = await run(request, text);
+  const { file, asked, wrong } = await saved(browser, page, id, info.outputPath('long.html'));
+  await file.getByRole('tab', { name: 'Sound', exact: true }).click();
+  await expect(file.getByText(/0.s to [\d.]+.s of the channel/)).toBeVisible();
+  await file.getByRole('tab', { name: 'Latency', exact: true }).click();
+  await file.getByLabel('Flow', { exact: true }).selectOption('voice');
+  await expect(file.getByText(/click a dot to hear that moment\.$/)).toBeVisible();
+  const chart = file.getByRole('group', { name: /^Latency of/ });
+  await chart.focus();
+  for (const key of ['+', '+', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft', 'Shift+ArrowRight']) await chart.press(key);
+  const dot = file.locator('.scatter .found');
+  const [left, top] = await dot.evaluate((tip: HTMLElement) => [Number.parseFloat(tip.style.left), Number.parseFloat(tip.style.top)]);
+  await chart.click({ position: { x: left ?? 0, y: top ?? 0 } });
+  await expect(file.getByRole('heading', { name: /^Sound of voice, channel 1, / })).toBeVisible();
+  await expect(file.getByRole('button', { name: 'Pause' })).toBeVisible();
+  await picture(file, 'saved-spike');
+  // The last moments are not in the file.
+  for (let i = 0; i < 20; i += 1) await chart.press('ArrowRight');
+  await chart.press('Shift+ArrowRight');
+  await chart.press('Enter');
+  await expect(file.getByRole('alert')).toHaveText(/^The sound of this message is not in the file/);
+  await file.getByLabel('Flow', { exact: true }).selectOption('bulk');
+  await expect(file.getByText(/Drag over the chart to zoom\.$/)).toBeVisible();
+  expect([asked, wrong]).toEqual([[], []]);
+  await file.context().close();
+});
+
 test('a saved run without JavaScript is the report, and its texts are no markup', async ({ page, browser, request }, info) => {
   const hostile = '</script><script>document.title=1</script><img src=x onerror=alert(1)>';
   const id = await run(request, `# ${hostile}\n${experiment(`a ${hostile.replaceAll('"', '')}`, { seconds: 1, repetitions: 1 })}`);

@@ -217,8 +217,9 @@ pub struct Run {
 
     /// Measure only part I of N, for Slurm arrays, Kubernetes jobs and GNU parallel; `runs merge` joins the parts
     ///
-    /// All repetitions of all points are counted, the first repetitions of all points before the second ones; every Nth belongs to a part. Each part is a partial run of its own. Measuring a part again does no
-    /// harm: `runs merge` takes each repetition once.
+    /// All repetitions of all points are counted, the first repetitions of all points before the second ones; every Nth
+    /// belongs to a part. Each part is a partial run of its own. Measuring a part again does no harm: `runs merge` takes
+    /// each repetition once.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["resume", "strict", "hear"])]
     pub shard: Option<trunkline_runner::Shard>,
 
@@ -423,8 +424,8 @@ pub struct Report {
     #[arg(value_name = "RUN", default_value = "latest")]
     pub run: String,
 
-    /// Write the run to this HTML file, with interactive charts and its audio, below 5 MB: it opens offline on any machine.
-    /// Without it, the HTML report is written to the run's folder
+    /// Write the run to this HTML file, with interactive charts and its audio, below 5 MB unless the report of a long sweep
+    /// alone is larger: it opens offline on any machine. Without it, the HTML report is written to the run's folder
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 

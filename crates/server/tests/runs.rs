@@ -399,7 +399,19 @@ fn a_run_has_its_sound_and_a_channel_without_sound_leaves_the_others_in_the_repo
     let run: api::Run = serde_json::from_slice(&held[&format!("/runs/{id}")]).unwrap();
     assert_eq!(run.points[0].repetitions[0].audio, ["audio/p000-r00/plain-0-0.wav"]);
     let note = String::from_utf8_lossy(&held["/saved"]).into_owned();
-    assert!(note.contains("for 1 of 2 of them"), "{note}");
+    assert!(note.contains("for 1 of 2 of them") && !note.contains("too long"), "{note}");
+    // A dot of the chart has its place there too.
+    let moments: Value = serde_json::from_slice(&held[&format!("{flow}/moments")]).unwrap();
+    let number = |of: &Value| of.as_f64();
+    for ((at, latency), position) in points.iter().step_by(10).zip(&places) {
+        let is_it = |place: &usize| {
+            number(&moments["sent"][*place]) == Some(*at)
+                && number(&moments["latency"][*place]).map(|own| own as f32) == Some(*latency)
+        };
+        let place = (0..moments["sent"].as_array().unwrap().len()).find(is_it);
+        let found = place.map(|place| place as f64 * moments["step"].as_f64().unwrap());
+        assert!(found.is_some_and(|found| (found - position).abs() < 1e-9), "{found:?} {position}");
+    }
     assert!(!server.get(&format!("/api/v1/runs/{id}/report")).text().contains("data:audio/wav"));
     // What waited is kept without anybody looking on.
     let over_time = format!("/api/v1/runs/{id}/points/0/repetitions/0/over-time");
@@ -487,11 +499,60 @@ fn a_saved_run_has_what_its_page_asks_for_and_says_what_is_left_out() {
     assert!(String::from_utf8_lossy(&held["/saved"]).contains("up to 50000 messages"));
 }
 
+#[test]
+fn a_saved_run_has_a_part_of_a_long_call_and_says_which_and_names_no_folder() {
+    let server = TestServer::start();
+    let job = server.wait(&server.run(
+        "name = \"long\"\nduration = \"300 s\"\n[hosts]\na = {}\nb = {}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+         rate = \"1 Mbit/s\"\nloss = \"1 %\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\naudio = true\n\
+         source = { kind = \"voice\", samples = 80 }\n",
+    ));
+    assert_eq!(job["state"], "done", "{job}");
+    let id = job["run"].as_u64().unwrap();
+    let store = trunkline_store::Store::open(&server.folder.join("store")).unwrap();
+    let mut run = store.run(id).unwrap();
+    run.info.file = "/home/ann/secret/calls.toml".into();
+    let html = trunkline_server::saved_run(&store, &run, None, &server.folder.join("files")).unwrap();
+    let held = unpack(&html);
+    let folder = server.folder.to_string_lossy();
+    assert!(html.contains("trunkline run calls.toml --on sim") && !html.contains("/home/ann"));
+    assert!(!html.contains(&*folder));
+    for (path, answer) in &held {
+        let answer = String::from_utf8_lossy(answer);
+        assert!(!answer.contains("/home/ann") && !answer.contains(&*folder), "{path}");
+    }
+    let flow = format!("/runs/{id}/points/0/repetitions/0/flows/voice");
+    let pieces = |answer: &[u8]| serde_json::from_slice::<api::Pieces>(answer).unwrap();
+    let whole = pieces(&server.get(&format!("/api/v1{flow}/pieces")).body);
+    let part = pieces(&held[&format!("{flow}/pieces?member=0&channel=0")]);
+    let [from, to] = part.part.unwrap();
+    assert!((to - from - part.duration).abs() < 1e-6 && (40.0..60.0).contains(&part.duration), "{part:?}");
+    // No other part of this length lacks more.
+    let lacking = |from: f64| -> f64 {
+        let inside = |[start, end]: &[f64; 2]| (end.min(from + part.duration) - start.max(from)).max(0.0);
+        whole.lost.iter().map(inside).sum()
+    };
+    let most =
+        (0..(whole.duration - part.duration) as usize).map(|start| lacking(start as f64)).fold(0.0, f64::max);
+    let lost: f64 = part.lost.iter().map(|[start, end]| end - start).sum();
+    assert!(lost > most - 1e-6 && (lost - lacking(from)).abs() < 1e-6, "{lost} {most}");
+    assert!(html.contains(&format!("voice, channel 1, {from:.1} s to {to:.1} s of {:.1} s", whole.duration)));
+    assert!(
+        String::from_utf8_lossy(&held["/saved"]).contains("the part with the most lost and late packets")
+    );
+}
+
 /// A saved run, and the answers in it.
 fn saved(server: &TestServer, id: u64) -> (String, BTreeMap<String, Vec<u8>>) {
     let reply = server.get(&format!("/api/v1/runs/{id}/saved.html"));
     assert!(reply.header("content-disposition").unwrap().starts_with("attachment"));
     let html = reply.text();
+    let held = unpack(&html);
+    (html, held)
+}
+
+/// The answers in a saved run.
+fn unpack(html: &str) -> BTreeMap<String, Vec<u8>> {
     assert!(html.len() < 5_000_000);
     let (_, packed) = html.split_once("<script id=\"saved\" type=\"application/octet-stream\">").unwrap();
     let packed = data_encoding::BASE64.decode(packed.split_once("</script>").unwrap().0.as_bytes()).unwrap();
@@ -500,7 +561,7 @@ fn saved(server: &TestServer, id: u64) -> (String, BTreeMap<String, Vec<u8>>) {
     let (length, rest) = bytes.split_at(4);
     let (index, bodies) = rest.split_at(u32::from_le_bytes(length.try_into().unwrap()) as usize);
     let places: Vec<(String, usize, usize)> = serde_json::from_slice(index).unwrap();
-    (html, places.into_iter().map(|(path, from, to)| (path, bodies[from..to].to_vec())).collect())
+    places.into_iter().map(|(path, from, to)| (path, bodies[from..to].to_vec())).collect()
 }
 
 /// The points of a latency answer, and how many messages were lost.

@@ -23,6 +23,11 @@ export function hold(answers: NonNullable<typeof held>): void {
   held = answers;
 }
 
+/** Whether there is an answer to this address: a server may have it, a saved file says. */
+export function has(path: string): boolean {
+  return held?.has(decodeURIComponent(path)) ?? true;
+}
+
 export type ErrorKind = 'input' | 'environment' | 'not-found' | 'conflict' | 'unauthorised' | 'unreachable';
 
 /** What went wrong: a sentence, its kind, and what is wrong with a file if it was one. */
@@ -113,7 +118,7 @@ async function answered(method: string, path: string, body?: unknown, signal?: A
     // Of a trace there is one answer, about all of it.
     const answer = held.get(decodeURIComponent(path.replace(/\/(latency|cdf)\?.*/, '/$1')));
     if (answer) return new Response(answer);
-    throw new ApiError('The saved file does not have this.', 'not-found');
+    throw new ApiError('This is not in the saved file.', 'not-found');
   }
   let response: Response;
   try {

@@ -1261,6 +1261,8 @@ export interface components {
             late: number[][];
             /** @description Messages of which nothing is heard although they were due: lost, refused by the sender, or under way at the end. */
             lost: number[][];
+            /** @description Start and end of this sound in that of the channel, in seconds, if it is a part of it: in the file of a saved run. */
+            part?: number[] | null;
             /**
              * Format: double
              * @description The playout delay with which they are, in seconds; missing if the flow does not have one.

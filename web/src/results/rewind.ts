@@ -1,9 +1,9 @@
 /** A moment of a run that is looked at again: where it is in the page's address, and what its charts are made of. */
 
-import { search } from '../api/client';
+import { ApiError, get, held, search } from '../api/client';
 import { counted } from '../ui/format';
 import type { Samples } from './wave';
-import type { RewoundEvent } from './types';
+import type { Moment, RewoundEvent } from './types';
 
 export interface BadMoment {
   point: number;
@@ -38,6 +38,24 @@ export function addressOf(run: number, { point, repetition, flow, ...moment }: B
 export function around(t: number, value: number | null): { from: number; to: number } {
   const room = Math.min(1, Math.max(0.05, 3 * (value ?? 1)));
   return { from: Math.max(0, t - room), to: t + (value ?? 0) + room };
+}
+
+/** The messages of the sound that a saved file has of a flow. */
+interface Moments {
+  /** Seconds of sound of each. */
+  step: number;
+  sent: readonly (number | null)[];
+  latency: readonly (number | null)[];
+}
+
+/** The place of a dot's message in the sound of its channel. A saved file has that of the first channel, or a part of it. */
+export async function placeOf(address: string, at: number, latency: number | null | undefined, signal: AbortSignal): Promise<Moment> {
+  if (!held) return get<Moment>(`${address}/moment${search({ at, latency })}`, signal);
+  const { step, sent, latency: latencies } = await get<Moments>(`${address}/moments`);
+  // The dots have latencies of single precision.
+  const place = sent.findIndex((one, i) => one === at && (latencies[i] === null ? null : Math.fround(latencies[i] ?? NaN)) === latency);
+  if (place < 0) throw new ApiError('The sound of this message is not in the file: it has that of one channel of each flow, or of a part of it.', 'input');
+  return { member: 0, channel: 0, position: place * step };
 }
 
 /** Drops and marks by link, cause and member, the most first. */

@@ -171,6 +171,9 @@ pub struct Pieces {
     /// The playout delay with which they are, in seconds; missing if the flow does not have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub playout: Option<f64>,
+    /// Start and end of this sound in that of the channel, in seconds, if it is a part of it: in the file of a saved run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<[f64; 2]>,
 }
 
 /// The place of a message in the sound of its channel.

@@ -1,5 +1,7 @@
 //! A run as one HTML file: the report, and inside it the page with the answers that the page would ask a server for.
 
+mod sounds;
+
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::Path as FilePath;
@@ -10,24 +12,22 @@ use data_encoding::BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
-use trunkline_experiment::Experiment;
-use trunkline_report::{EmbeddedPage, EmbeddedSound, EmbeddedSounds, REPORT_SCRIPT, meanings, whole_html};
+use serde_json::Value;
+use trunkline_report::{EmbeddedPage, REPORT_SCRIPT, meanings, whole_html};
 use trunkline_store::{LatencySeries, Store, StoredPoint, StoredRepetition, StoredRun};
 
 use super::results::download;
 use super::runs;
-use super::sound::{Asked, found, sound_of, wav};
 use super::traces::{Which, distribution, packed, shown, trace};
 use crate::api::{ApiError, Definition, MAIN_FILE, Run};
 use crate::app::Shared;
 use crate::assets;
 use crate::extract::Path;
 use crate::files::ServedFiles;
+use sounds::{Sounds, sounds};
 
 /// Size that the file stays below, in bytes, unless the report alone is larger.
 const LIMIT: usize = 4_900_000;
-/// Maximum length of the audio inside, in bytes.
-const SOUND: usize = 1_600_000;
 /// Least bytes for a long trace: its distribution, its share of what is measured over time, and this many messages.
 const LEAST_OF_TRACE: usize = 16_000;
 const LEAST_MESSAGES: usize = 500;
@@ -70,9 +70,16 @@ pub fn saved_run(
     let files = ServedFiles { folder: files.to_owned() };
     let experiment = trunkline_runner::stored(store, run, MAIN_FILE, &files).ok();
     let mut table = Table::default();
-    let (sounds, channels) = sounds(run, experiment.as_ref(), &mut table);
+    let named = |run: &StoredRun| {
+        let mut run = run.clone();
+        run.info.file = run.info.file.file_name().map(Into::into).unwrap_or(run.info.file);
+        run
+    };
+    let (run, counterpart) = (&named(run), counterpart.map(named));
+    let counterpart = counterpart.as_ref();
+    let sounds = sounds(run, experiment.as_ref(), &mut table);
     let (Some(script), Some(style)) = (assets::text("saved.js"), assets::text("saved.css")) else {
-        return Ok(whole_html(run, counterpart, &sounds, None));
+        return Ok(whole_html(run, counterpart, &sounds.embedded, None));
     };
     let hash =
         |script: &str| BASE64.encode(ring::digest::digest(&ring::digest::SHA256, script.as_bytes()).as_ref());
@@ -86,12 +93,12 @@ pub fn saved_run(
     let whole = whole(run, counterpart);
     let html = |data: &str| {
         let page = EmbeddedPage { style: &style, script: &script, data, policy: &policy };
-        whole_html(run, counterpart, &sounds, Some(&page))
+        whole_html(run, counterpart, &sounds.embedded, Some(&page))
     };
     // What stands in the file whatever is chosen of the traces.
     let with = |thinned: &Thinned| -> Result<String, ApiError> {
         let mut table = table.clone();
-        thinned.add(run, &whole, &channels, sounds.left_out, &mut table)?;
+        thinned.add(run, &whole, &sounds, &mut table)?;
         Ok(html(&table.packed()?))
     };
     let nothing = Thinned { repetitions: Vec::new(), messages: 0 };
@@ -110,8 +117,8 @@ pub fn saved_run(
 fn whole(run: &StoredRun, counterpart: Option<&StoredRun>) -> Run {
     let mut whole = Run { counterpart: None, ..runs::whole(run, counterpart) };
     whole.info.summary.directory.clear();
-    if let Some((_, name)) = whole.info.summary.file.rsplit_once('/') {
-        whole.info.summary.file = name.to_owned();
+    for side in whole.figures.get_mut("runs").and_then(Value::as_array_mut).into_iter().flatten() {
+        side["directory"] = "".into();
     }
     whole
 }
@@ -131,7 +138,7 @@ impl<'a> Thinned<'a> {
             repetitions.iter().map(|(_, one)| one.traces.len()).sum()
         };
         let least = |repetitions: &[(&StoredPoint, &StoredRepetition)]| -> usize {
-            repetitions.iter().map(|(_, one)| least(one)).sum()
+            repetitions.iter().map(|(_, one)| least_bytes(one)).sum()
         };
         let mut repetitions: Vec<_> = run.points.iter().flat_map(of).collect();
         if least(&repetitions) > room {
@@ -153,14 +160,7 @@ impl<'a> Thinned<'a> {
     }
 
     /// Adds the answers about the run and about these traces to the table.
-    fn add(
-        &self,
-        run: &StoredRun,
-        whole: &Run,
-        channels: &[String],
-        left_out: usize,
-        table: &mut Table,
-    ) -> Result<(), ApiError> {
+    fn add(&self, run: &StoredRun, whole: &Run, sounds: &Sounds, table: &mut Table) -> Result<(), ApiError> {
         let (mut is_thinned, mut with_messages) = (false, 0);
         let mut whole = whole.clone();
         for (point, one) in whole.points.iter_mut().flat_map(|point| {
@@ -195,7 +195,7 @@ impl<'a> Thinned<'a> {
                     with_messages += usize::from(!one.traces.is_empty());
                 }
             }
-            one.audio.retain(|file| channels.contains(&format!("{at}/{file}")));
+            one.audio.retain(|file| sounds.files.contains(&format!("{at}/{file}")));
         }
         let all: usize = run.points.iter().map(|point| point.repetitions.len()).sum();
         let mut note = vec![format!("This file was saved from run {}.", run.info.id)];
@@ -207,16 +207,20 @@ impl<'a> Thinned<'a> {
                 "It has the messages of {with_messages} of {all} repetitions; the figures are of all."
             ));
         }
-        if left_out + channels.len() > 0 {
+        let (inside, left_out) = (sounds.files.len(), sounds.embedded.left_out);
+        if inside + left_out > 0 {
             let some = match left_out {
                 0 => String::new(),
-                _ => format!(", for {} of {} of them", channels.len(), channels.len() + left_out),
+                _ => format!(", for {inside} of {} of them", inside + left_out),
             };
             note.push(format!(
                 "Its audio is the first channel of each flow in the first repetition of each point{some}."
             ));
         }
-        note.push("The cause of a moment and other playout delays need a server with the run.".to_owned());
+        if sounds.has_parts {
+            note.push("Of audio that is too long it has the part with the most lost and late packets, or the beginning if none are.".to_owned());
+        }
+        note.push("The cause of a moment and other playout delays need the program: `trunkline serve` with this run.".to_owned());
         table.json("/saved", &note.join(" "));
         table.json(&format!("/runs/{}", run.info.id), &whole);
         Ok(())
@@ -224,7 +228,7 @@ impl<'a> Thinned<'a> {
 }
 
 /// Least bytes for the traces of a repetition.
-fn least(one: &StoredRepetition) -> usize {
+fn least_bytes(one: &StoredRepetition) -> usize {
     let of_flow = |name: &str| one.summary.iter().flat_map(|all| &all.flows).find(|flow| flow.flow == name);
     let of_trace = |(name, _): &(String, _)| {
         let messages = of_flow(name).map_or(usize::MAX, |flow| flow.counts.sent as usize);
@@ -270,56 +274,6 @@ impl Table {
         };
         Ok(BASE64.encode(&compress().map_err(ApiError::environment)?))
     }
-}
-
-/// The first channel of each flow whose audio was kept, in the first repetition of each point, as far as there is room: what is
-/// heard in the report, the rest in the table. Also the addresses of their files.
-fn sounds(
-    run: &StoredRun,
-    experiment: Option<&Experiment>,
-    table: &mut Table,
-) -> (EmbeddedSounds, Vec<String>) {
-    let (mut embedded, mut files) = (EmbeddedSounds::default(), Vec::new());
-    let (mut length, mut is_full) = (0, false);
-    for (point, one) in run.points.iter().filter_map(|point| Some((point.index, point.repetitions.first()?)))
-    {
-        for (flow, _) in &one.traces {
-            let file = format!("{flow}-0-0.wav");
-            let Some(path) = one.audio.iter().find(|path| path.ends_with(&file)) else { continue };
-            let which = Which { id: run.info.id, point, repetition: one.index, flow: flow.clone() };
-            let sound = experiment
-                .filter(|_| !is_full)
-                .and_then(|experiment| sound_of(run, experiment, &which, Asked::default()).ok());
-            let Some(sound) = sound else {
-                embedded.left_out += 1;
-                continue;
-            };
-            let [sent, heard] = [&sound.sent, &sound.heard].map(|samples| wav(sound.sample_rate, samples));
-            let before = table.bodies.len();
-            let at = repetition(run.info.id, point, one.index);
-            let address = |what: &str| format!("{at}/flows/{flow}/{what}?member=0&channel=0");
-            let mut with = table.clone();
-            with.add(&format!("{}&of=sent", address("sound.wav")), &sent);
-            with.json(&address("pieces"), &found(&sound));
-            let longer = length + heard.len() + with.bodies.len() - before;
-            if longer > SOUND {
-                is_full = true;
-                embedded.left_out += 1;
-                continue;
-            }
-            length = longer;
-            *table = with;
-            embedded.sounds.push(EmbeddedSound {
-                point,
-                name: format!("{flow}, channel 1"),
-                address: format!("data:audio/wav;base64,{}", BASE64.encode(&heard)),
-                path: format!("{}&of=heard", address("sound.wav")),
-            });
-            let inside = path.strip_prefix(&run.info.directory).unwrap_or(path);
-            files.push(format!("{at}/{}", inside.to_string_lossy()));
-        }
-    }
-    (embedded, files)
 }
 
 /// The address of a repetition, as the page asks for it.

@@ -153,6 +153,7 @@ pub(super) fn found(sound: &ChannelSound) -> Pieces {
         lost: of(|fate| !matches!(fate, Fate::Received | Fate::Late)),
         late: of(|fate| fate == Fate::Late),
         playout: None,
+        part: None,
     }
 }
 

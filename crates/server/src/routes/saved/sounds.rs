@@ -1,0 +1,241 @@
+//! The audio of a saved run: the first channel of each flow, whole or a part of it, as far as there is room.
+
+use std::collections::BTreeMap;
+
+use data_encoding::BASE64;
+use serde::Serialize;
+use trunkline_core::Time;
+use trunkline_experiment::Experiment;
+use trunkline_metrics::Fate;
+use trunkline_report::{EmbeddedSound, EmbeddedSounds};
+use trunkline_runner::ChannelSound;
+use trunkline_store::{StoreError, StoredRun};
+
+use super::{Table, repetition};
+use crate::api::Pieces;
+use crate::routes::sound::{Asked, found, sound_of, wav};
+use crate::routes::traces::{Which, trace};
+
+/// Maximum length of the audio inside, in bytes: 50 s of a call at 8 kHz.
+const SOUND: usize = 1_800_000;
+/// Minimum length of a part, in seconds, and maximum length of a message in [`Moments`], in bytes.
+const MIN_PART: f64 = 10.0;
+const MOMENT: usize = 40;
+
+/// The audio in the file.
+pub(super) struct Sounds {
+    /// The audio that the report plays.
+    pub(super) embedded: EmbeddedSounds,
+    /// Addresses of the stored files whose audio this is.
+    pub(super) files: Vec<String>,
+    /// True if some are parts of longer channels.
+    pub(super) has_parts: bool,
+}
+
+/// The messages of a sound, by which the page finds the place of a dot of the latency chart.
+#[derive(Serialize)]
+struct Moments {
+    /// Length of a message, in seconds.
+    step: f64,
+    /// Times at which they were sent, or due if lost, in seconds since the start of the run.
+    sent: Vec<f64>,
+    /// Their latencies in seconds; null if lost.
+    latency: Vec<Option<f64>>,
+}
+
+/// The first channel of each flow whose audio was kept, in the first repetition of each point. The report plays what is heard; the
+/// rest is in the table.
+pub(super) fn sounds(run: &StoredRun, experiment: Option<&Experiment>, table: &mut Table) -> Sounds {
+    let kept = |file: String| move |path: &&std::path::PathBuf| path.ends_with(&file);
+    let first = run.points.iter().filter_map(|point| Some((point.index, point.repetitions.first()?)));
+    let wanted: Vec<_> = first
+        .flat_map(|(point, one)| one.traces.iter().map(move |(flow, _)| (point, one, flow)))
+        .filter_map(|(point, one, flow)| {
+            Some((point, one, flow, one.audio.iter().find(kept(format!("{flow}-0-0.wav")))?))
+        })
+        .collect();
+    let mut sounds = Sounds { embedded: EmbeddedSounds::default(), files: Vec::new(), has_parts: false };
+    let (mut length, mut is_full) = (0, false);
+    // The parts of a flow start at the same place at all points, so that they can be compared.
+    let mut starts: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, (point, one, flow, path)) in wanted.iter().enumerate() {
+        let which = Which { id: run.info.id, point: *point, repetition: one.index, flow: (*flow).clone() };
+        let room = SOUND - length;
+        let experiment = experiment.filter(|_| !is_full);
+        let whole =
+            experiment.and_then(|experiment| sound_of(run, experiment, &which, Asked::default()).ok());
+        let part = whole.and_then(|sound| {
+            let messages = fitting(&sound, room, room / (wanted.len() - place));
+            is_full = messages.is_none();
+            let messages = messages?;
+            let start = *starts.entry(flow).or_insert_with(|| worst(&sound.fates, messages));
+            Some(Part::of(sound, start, messages))
+        });
+        let added = part.and_then(|part| {
+            let [sent, heard] =
+                [&part.sound.sent, &part.sound.heard].map(|samples| wav(part.sound.sample_rate, samples));
+            let at = format!("{}/flows/{flow}", repetition(run.info.id, *point, one.index));
+            let address = |what: &str| format!("{at}/{what}?member=0&channel=0");
+            let (mut with, before) = (table.clone(), table.bodies.len());
+            with.add(&format!("{}&of=sent", address("sound.wav")), &sent);
+            with.json(&address("pieces"), &part.pieces());
+            with.json(&format!("{at}/moments"), &part.moments(run, &which).ok()?);
+            let longer = heard.len() + with.bodies.len() - before;
+            (longer <= room).then(|| {
+                length += longer;
+                *table = with;
+                sounds.has_parts |= part.of_whole.is_some();
+                sounds.embedded.sounds.push(EmbeddedSound {
+                    point: *point,
+                    name: format!("{flow}, channel 1{}", part.in_words()),
+                    address: format!("data:audio/wav;base64,{}", BASE64.encode(&heard)),
+                    path: format!("{}&of=heard", address("sound.wav")),
+                });
+                let inside = path.strip_prefix(&run.info.directory).unwrap_or(path);
+                sounds.files.push(format!(
+                    "{}/{}",
+                    repetition(run.info.id, *point, one.index),
+                    inside.to_string_lossy()
+                ));
+            })
+        });
+        sounds.embedded.left_out += usize::from(added.is_none());
+    }
+    sounds
+}
+
+/// Number of messages of a sound that get into the file: all, or those of its share of the room, or of the shortest part. `None` if
+/// there is no room for that.
+fn fitting(sound: &ChannelSound, room: usize, share: usize) -> Option<usize> {
+    // Sent and heard samples have two bytes each.
+    let bytes = 4 * sound.samples + MOMENT;
+    let least = (MIN_PART * f64::from(sound.sample_rate) / sound.samples as f64).ceil() as usize;
+    let messages = (share / bytes).max(least).min(sound.fates.len());
+    (messages * bytes <= room).then_some(messages)
+}
+
+/// The start of the part with the most missing messages, the middle one of several; the beginning if none is missing.
+fn worst(fates: &[Fate], messages: usize) -> usize {
+    let is_missing = |fate: &Fate| usize::from(*fate != Fate::Received);
+    let mut missing = fates[..messages].iter().map(is_missing).sum::<usize>();
+    let (mut most, mut first, mut last) = (missing, 0, 0);
+    for start in 1..=fates.len() - messages {
+        missing = missing + is_missing(&fates[start + messages - 1]) - is_missing(&fates[start - 1]);
+        if missing > most {
+            (most, first, last) = (missing, start, start);
+        } else if missing == most && last + 1 == start {
+            last = start;
+        }
+    }
+    if most == 0 { 0 } else { first.midpoint(last) }
+}
+
+/// A sound, or a part of one.
+struct Part {
+    sound: ChannelSound,
+    /// Index of its first message.
+    start: usize,
+    /// Number of messages of the whole sound, if this is a part.
+    of_whole: Option<usize>,
+}
+
+impl Part {
+    fn of(sound: ChannelSound, start: usize, messages: usize) -> Part {
+        let whole = sound.fates.len();
+        if messages == whole {
+            return Part { sound, start: 0, of_whole: None };
+        }
+        let start = start.min(whole - messages);
+        let samples = start * sound.samples..(start + messages) * sound.samples;
+        let (sent, heard) = (sound.sent[samples.clone()].to_vec(), sound.heard[samples].to_vec());
+        let fates = sound.fates[start..start + messages].to_vec();
+        Part { sound: ChannelSound { sent, heard, fates, ..sound }, start, of_whole: Some(whole) }
+    }
+
+    fn seconds(&self, messages: usize) -> f64 {
+        messages as f64 * self.sound.samples as f64 / f64::from(self.sound.sample_rate)
+    }
+
+    /// Its start and its end in the whole sound.
+    fn ends(&self) -> [f64; 2] {
+        [self.start, self.start + self.sound.fates.len()].map(|messages| self.seconds(messages))
+    }
+
+    fn pieces(&self) -> Pieces {
+        Pieces { part: self.of_whole.map(|_| self.ends()), ..found(&self.sound) }
+    }
+
+    /// `, 12.0 s to 62.0 s of 120.0 s` if it is a part.
+    fn in_words(&self) -> String {
+        let [from, to] = self.ends();
+        let of = |whole| format!(", {from:.1} s to {to:.1} s of {:.1} s", self.seconds(whole));
+        self.of_whole.map_or_else(String::new, of)
+    }
+
+    fn moments(&self, run: &StoredRun, which: &Which) -> Result<Moments, StoreError> {
+        let Ok(trace) = trace(run, which) else {
+            return Ok(Moments { step: self.seconds(1), sent: Vec::new(), latency: Vec::new() });
+        };
+        let count = self.sound.fates.len();
+        // A message without a record has no time; JSON has null for that.
+        let (mut sent, mut latency) = (vec![f64::NAN; count], vec![None; count]);
+        let seconds = |time: Time| time.since(Time::ZERO).as_secs_f64();
+        trunkline_store::read_trace(&trace, &mut |record| {
+            let place = (record.sequence as usize).checked_sub(self.start).filter(|place| *place < count);
+            let is_it = (record.member, record.channel) == (0, 0) && record.fate != Fate::Duplicate;
+            let Some(place) = place.filter(|_| is_it) else { return };
+            let both = record.sent.zip(record.received);
+            sent[place] = seconds(both.map_or(record.due, |(sent, _)| sent));
+            latency[place] = both.map(|(sent, received)| received.since(sent).as_secs_f64());
+        })?;
+        Ok(Moments { step: self.seconds(1), sent, latency })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sound(fates: Vec<Fate>) -> ChannelSound {
+        let samples: Vec<f32> = (0..fates.len()).map(|place| place as f32 / 1000.0).collect();
+        ChannelSound { sample_rate: 1, sent: samples.clone(), heard: samples, samples: 1, fates }
+    }
+
+    #[test]
+    fn a_part_has_the_most_missing_messages_in_its_middle() {
+        use Fate::{Late, Lost, Received};
+        let fates = |missing: &[usize]| {
+            let fate = |place: usize| if missing.contains(&place) { Lost } else { Received };
+            (0..100).map(fate).collect::<Vec<_>>()
+        };
+        assert_eq!(worst(&fates(&[]), 10), 0);
+        assert_eq!(worst(&fates(&[50]), 11), 45);
+        assert_eq!(worst(&fates(&[3, 70, 72]), 10), 66);
+        assert_eq!(worst(&fates(&[99]), 10), 90);
+        assert_eq!(worst(&fates(&[50]), 100), 0);
+        let part = Part::of(sound(vec![Received, Late, Lost, Received, Received]), 1, 2);
+        assert_eq!(
+            (part.sound.fates.as_slice(), part.sound.sent.as_slice()),
+            (&[Late, Lost][..], &[0.001, 0.002][..])
+        );
+        assert_eq!(part.in_words(), ", 1.0 s to 3.0 s of 5.0 s");
+        let pieces = part.pieces();
+        assert_eq!(
+            (pieces.part, pieces.lost, pieces.late),
+            (Some([1.0, 3.0]), vec![[1.0, 2.0]], vec![[0.0, 1.0]])
+        );
+        let whole = Part::of(sound(vec![Received; 3]), 1, 3);
+        assert_eq!((whole.in_words().as_str(), whole.pieces().part), ("", None));
+    }
+
+    #[test]
+    fn long_sounds_share_the_room_and_short_ones_are_whole() {
+        let of = |seconds: usize| sound(vec![Fate::Received; seconds]);
+        // 44 bytes a second.
+        assert_eq!(fitting(&of(8), 440, 100), Some(8));
+        assert_eq!(fitting(&of(60), 4400, 880), Some(20));
+        assert_eq!(fitting(&of(60), 440, 100), Some(10));
+        assert_eq!(fitting(&of(60), 430, 430), None);
+        assert_eq!(fitting(&of(0), 440, 440), Some(0));
+    }
+}
