@@ -24,6 +24,7 @@ fn studies_are_shown_with_their_files_before_anything_is_repeated() {
         let shown = study(&server, &paper.name);
         assert_eq!(shown.tables.len(), paper.tables.len());
         assert!(shown.goals.is_empty() && shown.job.is_none());
+        assert_eq!(shown.real_time.is_empty(), paper.name != "schiavoni2013", "{}", paper.name);
         let file = shown.files[0].replace('/', "%2F");
         let reply = server.get(&format!("/api/v1/papers/{}/files/{file}", paper.name));
         assert_eq!(reply.status, 200);

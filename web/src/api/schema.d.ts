@@ -1104,8 +1104,6 @@ export interface components {
             figures: components["schemas"]["PaperFigure"][];
             /** @description For addresses: `hawley1989`. */
             name: string;
-            /** @description The tables that take real time: measured live always, or on the wire on request. */
-            real_time: components["schemas"]["PaperRealTime"][];
             /** @description The part of it that is reproduced, in a sentence. */
             reproduced: string;
             /** @description Its tables. */
@@ -2204,6 +2202,8 @@ export interface components {
             job?: string | null;
             /** @description The study. */
             paper: components["schemas"]["Paper"];
+            /** @description The tables that take real time: measured live always, or on the wire on request. */
+            real_time: components["schemas"]["PaperRealTime"][];
             /** @description Its tables: the published values, and ours if they are stored. */
             tables: components["schemas"]["PaperTable"][];
         };

@@ -25,8 +25,6 @@ pub struct Paper {
     pub tables: Vec<PaperTableName>,
     /// Its figures.
     pub figures: Vec<PaperFigure>,
-    /// The tables that take real time: measured live always, or on the wire on request.
-    pub real_time: Vec<PaperRealTime>,
 }
 
 /// Tables of a study that are measured, or can be.
@@ -80,6 +78,8 @@ pub struct Study {
     pub goals: Vec<PaperGoal>,
     /// Its experiment files and the files that they name, for `/files/`.
     pub files: Vec<String>,
+    /// The tables that take real time: measured live always, or on the wire on request.
+    pub real_time: Vec<PaperRealTime>,
     /// The job that repeats it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,

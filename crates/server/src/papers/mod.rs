@@ -18,8 +18,7 @@ use crate::jobs::{Job, NewJob};
 /// Lists the studies that can be repeated.
 #[utoipa::path(get, path = "/papers", tag = "studies", responses((status = 200, body = Vec<Paper>)))]
 pub(crate) async fn list(State(app): Shared) -> Result<Json<Vec<Paper>>, ApiError> {
-    let papers = |app: &App| studies().iter().map(|study| paper(app, study)).collect::<Result<_, _>>();
-    app.blocking(papers).await.map(Json)
+    app.blocking(|app| Ok(Json(studies().iter().map(|study| paper(app, study)).collect()))).await
 }
 
 /// A study with its tables: the published values, and ours if they are stored.
@@ -34,13 +33,14 @@ pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Resul
         let mut results = trunkline_papers::published(study).map_err(repeat::failure)?;
         shown::fill(&mut results, kept.as_ref().map_or(&[], |kept| &kept.tables));
         Ok(Json(Study {
-            paper: paper(app, study)?,
+            paper: paper(app, study),
             tables: shown::tables(&results),
             classes: shown::class_errors(&results),
             constants: study.constants(),
             assumed: study.elsewhere.len(),
             goals: kept.map_or_else(Vec::new, |kept| kept.goals),
             files: study.experiment_files().map(str::to_owned).collect(),
+            real_time: shown::real_time(study)?,
             job: at_work(app, study).map(|job| job.id().to_owned()),
         }))
     })
@@ -120,7 +120,7 @@ pub(crate) async fn file(Path((name, path)): Path<(String, String)>) -> Result<R
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
 }
 
-fn paper(app: &App, study: &'static trunkline_papers::Study) -> Result<Paper, ApiError> {
+fn paper(app: &App, study: &trunkline_papers::Study) -> Paper {
     shown::paper(study, |figure| kept::has_figure(app, study, figure))
 }
 

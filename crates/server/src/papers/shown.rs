@@ -13,22 +13,12 @@ use crate::api::{
 };
 
 /// A study; `ours` says of which of its figures ours is kept.
-pub(super) fn paper(
-    study: &'static trunkline_papers::Study,
-    ours: impl Fn(&str) -> bool,
-) -> Result<Paper, ApiError> {
+pub(super) fn paper(study: &trunkline_papers::Study, ours: impl Fn(&str) -> bool) -> Paper {
     let table = |table: &trunkline_papers::Table| PaperTableName {
         name: table.name.clone(),
         title: table.title.clone(),
     };
-    let real_time = trunkline_papers::real_time(study).map_err(super::repeat::failure)?;
-    let real_time = real_time.into_iter().map(|one| PaperRealTime {
-        on: one.on.into(),
-        tables: one.tables.into_iter().map(str::to_owned).collect(),
-        length_s: one.length.as_secs_f64(),
-        blocks: one.blocks,
-    });
-    Ok(Paper {
+    Paper {
         name: study.name.clone(),
         title: study.title.clone(),
         authors: study.authors.clone(),
@@ -36,8 +26,19 @@ pub(super) fn paper(
         reproduced: study.reproduced.clone(),
         tables: study.tables.iter().map(table).collect(),
         figures: figures(study).map(|(name, title)| PaperFigure { ours: ours(&name), name, title }).collect(),
-        real_time: real_time.collect(),
-    })
+    }
+}
+
+/// The tables that take real time. This reads the experiments of the study, which the list of studies does not wait for.
+pub(super) fn real_time(study: &'static trunkline_papers::Study) -> Result<Vec<PaperRealTime>, ApiError> {
+    let shown = |one: trunkline_papers::RealTime| PaperRealTime {
+        on: one.on.into(),
+        tables: one.tables.into_iter().map(str::to_owned).collect(),
+        length_s: one.length.as_secs_f64(),
+        blocks: one.blocks,
+    };
+    let found = trunkline_papers::real_time(study).map_err(super::repeat::failure)?;
+    Ok(found.into_iter().map(shown).collect())
 }
 
 /// The names of a study's figures, which are those of their files, and their titles.

@@ -5,7 +5,13 @@ use crate::jobs::Needs;
 #[test]
 fn every_study_is_shown_as_it_was_published() {
     for study in studies() {
-        let shown = shown::paper(study, |_| false).expect("the study is right");
+        let shown = shown::paper(study, |_| false);
+        assert_eq!(
+            shown::real_time(study).is_ok_and(|found| found.is_empty()),
+            study.wired.is_empty(),
+            "{}",
+            study.name
+        );
         assert_eq!(shown.tables.len(), study.tables.len());
         assert_eq!(shown.figures.len(), study.figures.len() + study.scatters.len());
         let published = trunkline_papers::published(study).expect("the study is right");
