@@ -1,12 +1,13 @@
 /** Every page in light and dark: read by axe, and without a scroll bar at the side of a phone. */
 import type { Page } from '@playwright/test';
-import { at, draft, expect, experiment, picture, read, run, server, test } from './use';
+import { at, draft, expect, experiment, learned, picture, read, run, server, test } from './use';
 
 let first = 0;
 let second = 0;
 
 test.beforeAll(async ({ request }) => {
   const text = (seed: number) => experiment('for all to read', { seconds: 2, seed }).replace('samples = 80 }', 'samples = 80, file = "speech.wav" }');
+  learned();
   first = await run(request, text(7));
   second = await run(request, text(9));
 });
@@ -14,7 +15,7 @@ test.beforeAll(async ({ request }) => {
 const routes = (): Record<string, string> => ({
   start: '/start', draw: '/edit', runs: '/runs', run: `/runs/${first}`, figures: `/runs/${first}?tab=figures`, latency: `/runs/${first}?tab=latency`, moment: `/runs/${first}?tab=latency&point=1&flow=voice&at=1&from=0.5&to=1.5`,
   distribution: `/runs/${first}?tab=distribution`, links: `/runs/${first}?tab=links`, sound: `/runs/${first}?tab=sound`, file: `/runs/${first}?tab=file`, downloads: `/runs/${first}?tab=downloads`,
-  lacking: '/runs/999999', job: '/jobs/none', nowhere: '/nowhere', login: '/login', compare: `/compare/${first}/${second}`, definitions: '/definitions/latency_mean', papers: '/papers', study: '/papers/schiavoni2013', advise: '/advise', plan: '/plan', agents: '/agents', docs: '/docs/metrics.html',
+  lacking: '/runs/999999', job: '/jobs/none', nowhere: '/nowhere', login: '/login', compare: `/compare/${first}/${second}`, definitions: '/definitions/latency_mean', papers: '/papers', study: '/papers/schiavoni2013', advise: '/advise', plan: '/plan', agents: '/agents', paths: '/paths', path: '/paths/home', docs: '/docs/metrics.html',
 });
 const address = (path: string) => (path.startsWith('/docs/') ? server() + path : at(path));
 

@@ -47,6 +47,7 @@ export default async function start(): Promise<() => Promise<void>> {
     // Without the terminal of a desktop it opens no browser.
     await login(await listening(server, /http:\S+#\/login\/\S+/));
     process.env.TRUNKLINE_TOKEN_COMMAND = JSON.stringify([program, ...first, 'serve', 'token']);
+    process.env.TRUNKLINE_LIBRARY = join(folder, 'store/paths');
     process.env.TRUNKLINE_TOKEN_CONFIG = join(folder, 'config');
     const reflector = begin('reflect');
     begun.push(reflector);

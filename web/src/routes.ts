@@ -31,6 +31,8 @@ export const pages: Record<string, Page> = {
   '/papers': { title: 'Published studies', section: 'papers', docs: 'papers.html', load: () => import('./papers/Gallery.svelte') },
   '/papers/:name': { title: 'Published study', section: 'papers', docs: 'papers.html', load: () => import('./papers/StudyPage.svelte') },
   '/advise': { title: 'Advice', section: 'advise', docs: 'advisor.html', load: () => import('./advise/AdvisePage.svelte') },
+  '/paths': { title: 'Learned paths', section: 'paths', docs: 'paths.html#the-library', load: () => import('./paths/PathsPage.svelte') },
+  '/paths/:name': { title: 'Learned path', section: 'paths', docs: 'paths.html#the-library', load: () => import('./paths/PathsPage.svelte') },
   '/plan': { title: 'Plan', section: 'plan', docs: 'planning.html', load: () => import('./advise/PlanPage.svelte') },
   '/agents': { title: 'Agents', section: 'agents', docs: 'agents.html', load: () => import('./agents/AgentsPage.svelte') },
 };
@@ -47,6 +49,7 @@ export const sections: Section[] = [
   { id: 'runs', label: 'Runs', href: '#/runs' },
   { id: 'papers', label: 'Papers', href: '#/papers' },
   { id: 'advise', label: 'Advise', href: '#/advise' },
+  { id: 'paths', label: 'Paths', href: '#/paths' },
   { id: 'plan', label: 'Plan', href: '#/plan' },
   { id: 'agents', label: 'Agents', href: '#/agents' },
 ];

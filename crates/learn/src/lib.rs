@@ -8,6 +8,7 @@ mod direction;
 mod estimate;
 mod fit;
 pub mod import;
+pub mod library;
 mod link;
 mod observations;
 pub mod output;

@@ -9,6 +9,9 @@ use crate::observations::Way;
 use crate::probing::Path;
 use crate::verify::Verified;
 
+/// The line before the figures that were predicted and then measured.
+pub(crate) const VERIFIED: &str = "Predicted, and then measured, for traffic that was not learned from:";
+
 /// The rate of a direction that was not learned.
 const UNKNOWN_RATE: &str = "1 Gbit/s";
 
@@ -97,7 +100,7 @@ pub fn profile(path: &Path, host: &str, date: &str, verified: &[Verified]) -> St
         }
     }
     if !verified.is_empty() {
-        text += "\n# Predicted, and then measured, for traffic that was not learned from:\n";
+        let _ = writeln!(text, "\n# {VERIFIED}");
         for one in verified {
             let _ = writeln!(text, "#   {}", line(one));
         }

@@ -15,6 +15,17 @@ pub fn set_library(folder: PathBuf) {
     let _ = LIBRARY.set(folder);
 }
 
+/// The folder of learned paths.
+pub fn library() -> Option<&'static Path> {
+    LIBRARY.get().map(PathBuf::as_path)
+}
+
+/// A file of the folder of learned paths, by its plain name.
+pub fn learned(path: &str) -> Option<Vec<u8>> {
+    let is_plain = Path::new(path).file_name() == Some(path.as_ref());
+    library().filter(|_| is_plain).and_then(|folder| std::fs::read(folder.join(path)).ok())
+}
+
 /// Files beside an experiment file: its relative paths start in its folder. Plain names that are not there are those of learned
 /// paths.
 #[derive(Clone, Debug)]
@@ -33,9 +44,7 @@ impl Files for DirectoryFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
         match std::fs::read(self.directory.join(path)) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                let learned = LIBRARY.get().filter(|_| Path::new(path).file_name() == Some(path.as_ref()));
-                let learned = learned.and_then(|folder| std::fs::read(folder.join(path)).ok());
-                learned.ok_or_else(|| FilesError::new(describe(&e)))
+                learned(path).ok_or_else(|| FilesError::new(describe(&e)))
             }
             read => read.map_err(|e| FilesError::new(describe(&e))),
         }

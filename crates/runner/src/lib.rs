@@ -28,7 +28,7 @@ pub use backend::{notes, refused};
 pub use drive::drive;
 pub use driven::Driven;
 pub use error::{HearError, RunnerError};
-pub use files::{DirectoryFiles, LoadError, load, load_from, set_library, stored};
+pub use files::{DirectoryFiles, LoadError, learned, library, load, load_from, set_library, stored};
 pub use growing::GrowingRun;
 pub use hearing::{ChannelSound, Hear, Heard, Sound, channel_sound};
 pub use means::{KernelMeans, WireMeans};

@@ -19,8 +19,8 @@ const OF_EXAMPLES: [(&str, &[u8]); 4] = [
 /// The largest file that an experiment may name: an hour of stereo sound.
 const LARGEST: u64 = 1 << 30;
 
-/// Files of one folder and below: a client gets at no others. What the examples name is there too, unless the folder has a
-/// file of that name.
+/// Files of one folder and below: a client gets at no others. What the examples name and the library of learned paths are there
+/// too, unless the folder has a file of that name.
 #[derive(Clone, Debug)]
 pub(crate) struct ServedFiles {
     pub(crate) folder: PathBuf,
@@ -31,8 +31,9 @@ impl Files for ServedFiles {
         let read = self.read_served(path);
         let example = OF_EXAMPLES.iter().find(|(name, _)| *name == path);
         match example {
-            Some((_, bytes)) if read.is_err() && self.has_no(path) => Ok(bytes.to_vec()),
-            _ => read,
+            _ if read.is_ok() || !self.has_no(path) => read,
+            Some((_, bytes)) => Ok(bytes.to_vec()),
+            None => trunkline_runner::learned(path).map_or(read, Ok),
         }
     }
 }

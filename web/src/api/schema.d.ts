@@ -920,6 +920,20 @@ export interface components {
             /** @description The transport. */
             transport: string;
         };
+        /** @description A learned path. */
+        LearnedPath: {
+            /** @description Both directions. */
+            directions: components["schemas"]["PathDirection"][];
+            /** @description The description's `doc`: what it was learned from. */
+            from?: string | null;
+            /**
+             * Format: date-time
+             * @description The time at which it was learned, by the description or else by the file.
+             */
+            learned?: string | null;
+            /** @description Its name, for `profile`. */
+            name: string;
+        };
         /** @description A limit. */
         Limit: {
             /**
@@ -1247,6 +1261,55 @@ export interface components {
             name: string;
             /** @description Its description. */
             title: string;
+        };
+        /** @description A learned path with the values of its description. */
+        PathDetails: {
+            /** @description Remarks about all of it. */
+            notes: string[];
+            /** @description Values, by direction. */
+            parts: components["schemas"]["PathPart"][];
+            /** @description The path. */
+            path: components["schemas"]["LearnedPath"];
+            /** @description The description: TOML. */
+            text: string;
+            /** @description Figures that were predicted and then measured, each in a line. */
+            verified: string[];
+        };
+        /** @description A direction of a learned path, in the words of its description. */
+        PathDirection: {
+            /** @description The propagation delay. */
+            delay: string;
+            /** @description `forward` or `backward`. */
+            direction: string;
+            /** @description The queue. */
+            queue: string;
+            /** @description The rate, or the file of a trace. */
+            rate: string;
+        };
+        /** @description The values of a direction. */
+        PathPart: {
+            /** @description `forward` or `backward`; empty for values of both. */
+            direction: string;
+            /** @description Remarks. */
+            notes: string[];
+            /** @description The values. */
+            values: components["schemas"]["PathValue"][];
+        };
+        /** @description A value of a learned path. */
+        PathValue: {
+            /** @description Its interval and the evidence for it; empty if the description says nothing of it. */
+            evidence: string;
+            /** @description The key of the link. */
+            key: string;
+            /** @description The value, in words. */
+            value: string;
+        };
+        /** @description Learned paths. */
+        Paths: {
+            /** @description The paths, by name. */
+            paths: components["schemas"]["LearnedPath"][];
+            /** @description Descriptions of the library that cannot be read, and why. */
+            problems: string[];
         };
         /** @description Pieces of a channel's sound, each from and to in seconds. */
         Pieces: {

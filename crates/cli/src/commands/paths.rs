@@ -5,15 +5,14 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use toml::{Table, Value};
+use toml::Table;
 use trunkline_experiment::{Experiment, Files, FilesError};
+use trunkline_learn::library::{self, Description, LearnedPath, LibraryError, is_name};
 
 use crate::args::Global;
 use crate::args::paths::{Paths, PathsAction};
 use crate::json::{
-    LearnedPath, PathComparisonOutput, PathDifference, PathDirection, PathExportOutput, PathOutput,
-    PathsOutput, PathsRemovedOutput,
+    PathComparisonOutput, PathDifference, PathExportOutput, PathOutput, PathsOutput, PathsRemovedOutput,
 };
 use crate::output::{self, Failure};
 
@@ -47,145 +46,26 @@ pub(super) fn folder(global: &Global) -> Result<PathBuf, Failure> {
 /// Characters of a path's name: those of its files are longer.
 const LONGEST_NAME: usize = 80;
 
-fn is_name(name: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() <= 100 && name.chars().all(is_plain)
-}
-
-/// A path of the library.
-struct Stored {
-    name: String,
-    text: String,
-    table: Table,
-    written: Option<Timestamp>,
-}
-
-impl Stored {
-    fn read(folder: &Path, name: &str) -> Result<Stored, Failure> {
-        let path = folder.join(format!("{name}.toml"));
-        let read = || -> std::io::Result<(String, Option<Timestamp>)> {
-            let file = File::open(&path)?;
-            let written = file.metadata()?.modified().ok().and_then(|at| Timestamp::try_from(at).ok());
-            let mut text = String::new();
-            file.take(1 << 20).read_to_string(&mut text)?;
-            Ok((text, written))
-        };
-        let (text, written) = match read() {
-            Ok(read) if is_name(name) => read,
-            Err(error) if is_name(name) && error.kind() != ErrorKind::NotFound => {
-                return Err(Failure::environment(format_args!(
-                    "`{}` cannot be read: {error}",
-                    path.display()
-                )));
-            }
-            _ => return Err(unknown(folder, name)),
-        };
-        let table = text.parse().map_err(|error: toml::de::Error| {
-            Failure::about(&path, format_args!("`{}` is not TOML: {}", path.display(), error.message()))
-        })?;
-        Ok(Stored { name: name.to_owned(), text, table, written })
-    }
-
-    /// The value of a key in a direction, in words.
-    fn value(&self, direction: &str, key: &str) -> Option<String> {
-        let own = self.table.get(direction).and_then(Value::as_table).and_then(|table| table.get(key));
-        own.or_else(|| self.table.get(key)).map(in_words)
-    }
-
-    fn direction(&self, direction: &str) -> PathDirection {
-        let is_trace = self.value(direction, "medium").is_some_and(|medium| medium == "trace");
-        let rate = if is_trace { self.value(direction, "file") } else { self.value(direction, "rate") };
-        PathDirection {
-            direction: direction.to_owned(),
-            rate: rate.unwrap_or_else(|| "-".to_owned()),
-            delay: self.value(direction, "delay").unwrap_or_else(|| "-".to_owned()),
-            queue: self.value(direction, "queue").unwrap_or_else(|| "fifo".to_owned()),
-        }
-    }
-
-    /// When it was learned, by its first line or the file's time.
-    fn learned(&self) -> Option<Timestamp> {
-        let first = self.text.lines().next().and_then(|line| line.strip_prefix("# Learned "));
-        first.and_then(|line| line.split(' ').next()?.parse().ok()).or(self.written)
-    }
-
-    fn summary(&self) -> LearnedPath {
-        LearnedPath {
-            name: self.name.clone(),
-            learned: self.learned(),
-            from: self.table.get("doc").and_then(Value::as_str).map(str::to_owned),
-            directions: ["forward", "backward"].map(|direction| self.direction(direction)).into(),
-        }
-    }
-
-    /// The files that it names.
-    fn files(&self) -> Vec<String> {
-        let mut files = Vec::new();
-        files_of(&Value::Table(self.table.clone()), &mut files);
-        files.sort();
-        files.dedup();
-        files
+fn failure(error: LibraryError) -> Failure {
+    match &error {
+        LibraryError::Unknown { .. } => Failure::input(error),
+        LibraryError::Unreadable { .. } => Failure::environment(error),
+        LibraryError::NotToml { path, .. } => Failure::about(&path.clone(), error),
     }
 }
 
-fn files_of(value: &Value, into: &mut Vec<String>) {
-    match value {
-        Value::Table(table) => table.iter().for_each(|(key, value)| match value {
-            Value::String(path) if key == "file" => into.push(path.clone()),
-            value => files_of(value, into),
-        }),
-        Value::Array(values) => values.iter().for_each(|value| files_of(value, into)),
-        _ => {}
-    }
-}
-
-/// A value as a person writes it: `fifo, 100 packets`.
-fn in_words(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Table(table) => table
-            .iter()
-            .map(|(key, value)| match key.as_str() {
-                "kind" => in_words(value),
-                key => format!("{key} {}", in_words(value)),
-            })
-            .collect::<Vec<_>>()
-            .join(", "),
-        value => value.to_string(),
-    }
-}
-
-fn unknown(folder: &Path, name: &str) -> Failure {
-    let known = names(folder).unwrap_or_default();
-    let known = match known.is_empty() {
-        true => "the library is empty; `trunkline paths import FILE.toml` adds a path".to_owned(),
-        false => format!("known: {}", known.join(", ")),
-    };
-    Failure::input(format_args!("there is no path `{name}` in {}; {known}", folder.display()))
-}
-
-/// The paths of the library, in the order of their names.
 fn names(folder: &Path) -> Result<Vec<String>, Failure> {
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => {
-            return Err(Failure::environment(format_args!("`{}` cannot be read: {error}", folder.display())));
-        }
-    };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".toml")?.to_owned()))
-        .filter(|name| is_name(name))
-        .collect();
-    names.sort();
-    Ok(names)
+    library::names(folder).map_err(failure)
+}
+
+fn read(folder: &Path, name: &str) -> Result<Description, Failure> {
+    Description::read(folder, name).map_err(failure)
 }
 
 fn list(global: &Global, folder: &Path) -> Result<u8, Failure> {
     let mut paths = Vec::new();
     for name in names(folder)? {
-        match Stored::read(folder, &name) {
+        match read(folder, &name) {
             Ok(path) => paths.push(path.summary()),
             // The others are listed all the same.
             Err(failure) => output::warn(failure.message),
@@ -227,7 +107,7 @@ fn print_list(global: &Global, folder: &Path, paths: Vec<LearnedPath>) {
 }
 
 fn show(global: &Global, folder: &Path, name: &str) -> Result<u8, Failure> {
-    let path = Stored::read(folder, name)?;
+    let path = read(folder, name)?;
     if global.json {
         output::print_json(&PathOutput {
             path: path.summary(),
@@ -241,31 +121,21 @@ fn show(global: &Global, folder: &Path, name: &str) -> Result<u8, Failure> {
 }
 
 fn path_files(folder: &Path, name: &str) -> Result<Vec<String>, Failure> {
-    Ok(Stored::read(folder, name)?
-        .files()
-        .iter()
-        .map(|file| folder.join(file).display().to_string())
-        .collect())
+    Ok(read(folder, name)?.files().iter().map(|file| folder.join(file).display().to_string()).collect())
 }
 
 fn compare(global: &Global, folder: &Path, names: [&str; 2]) -> Result<u8, Failure> {
-    let [first, second] = [Stored::read(folder, names[0])?, Stored::read(folder, names[1])?];
+    let [first, second] = [read(folder, names[0])?, read(folder, names[1])?];
     let mut differences = Vec::new();
     for direction in ["forward", "backward"] {
-        let keys_of = |path: &Stored| {
-            let own = path.table.get(direction).and_then(Value::as_table).into_iter().flatten();
-            let keys = own.chain(&path.table).map(|(key, _)| key.clone());
-            keys.filter(|key| !["doc", "forward", "backward"].contains(&key.as_str())).collect::<Vec<_>>()
-        };
-        let mut keys = keys_of(&first);
-        keys.extend(keys_of(&second));
-        keys.sort();
+        let mut keys: Vec<&str> = first.keys(direction).chain(second.keys(direction)).collect();
+        keys.sort_unstable();
         keys.dedup();
         for key in keys {
-            let values = [first.value(direction, &key), second.value(direction, &key)];
+            let values = [first.value(direction, key), second.value(direction, key)];
             if values[0] != values[1] {
-                let [first, second] = values;
-                differences.push(PathDifference { direction: direction.to_owned(), key, first, second });
+                let (direction, key, [first, second]) = (direction.to_owned(), key.to_owned(), values);
+                differences.push(PathDifference { direction, key, first, second });
             }
         }
     }
@@ -328,7 +198,7 @@ impl Incoming {
                 error.message()
             ))
         })?;
-        let described = Stored { name: name.to_owned(), text: text.clone(), table, written: None };
+        let described = Description { name: name.to_owned(), text: text.clone(), table, written: None };
         let mut files = BTreeMap::from([(format!("{name}.toml"), text.into_bytes())]);
         for file in described.files() {
             if !is_name(&file) {
@@ -413,13 +283,13 @@ fn import(global: &Global, folder: &Path, files: &[PathBuf]) -> Result<u8, Failu
     let incoming = files.iter().map(|file| Incoming::read(file)).collect::<Result<Vec<_>, Failure>>()?;
     incoming.iter().try_for_each(Incoming::check)?;
     incoming.iter().try_for_each(|path| path.write(folder))?;
-    let stored = incoming.iter().map(|path| Ok(Stored::read(folder, &path.name)?.summary()));
+    let stored = incoming.iter().map(|path| Ok(read(folder, &path.name)?.summary()));
     print_list(global, folder, stored.collect::<Result<Vec<_>, Failure>>()?);
     Ok(output::DONE)
 }
 
 fn export(global: &Global, folder: &Path, name: &str, to: Option<&Path>) -> Result<u8, Failure> {
-    let path = Stored::read(folder, name)?;
+    let path = read(folder, name)?;
     let target = to.map_or_else(|| PathBuf::from(format!("{name}.tar")), Path::to_path_buf);
     let mut files = vec![format!("{name}.toml")];
     files.extend(path.files().into_iter().filter(|file| is_name(file)));
@@ -450,7 +320,7 @@ fn export(global: &Global, folder: &Path, name: &str, to: Option<&Path>) -> Resu
 
 fn remove(global: &Global, folder: &Path, names: &[String]) -> Result<u8, Failure> {
     // All must be there before any is gone.
-    let paths = names.iter().map(|name| Stored::read(folder, name)).collect::<Result<Vec<_>, Failure>>()?;
+    let paths = names.iter().map(|name| read(folder, name)).collect::<Result<Vec<_>, Failure>>()?;
     let gone = |path: &Path| match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::unwritable(path, &error)),
         _ => Ok(()),
@@ -461,9 +331,10 @@ fn remove(global: &Global, folder: &Path, names: &[String]) -> Result<u8, Failur
     // Files that another path names too stay.
     let mut used = Vec::new();
     for name in self::names(folder)? {
-        used.extend(Stored::read(folder, &name).map(|path| path.files()).unwrap_or_default());
+        used.extend(read(folder, &name).map(|path| path.files()).unwrap_or_default());
     }
-    for file in paths.iter().flat_map(Stored::files).filter(|file| is_name(file) && !used.contains(file)) {
+    for file in paths.iter().flat_map(Description::files).filter(|file| is_name(file) && !used.contains(file))
+    {
         gone(&folder.join(file))?;
     }
     let removed: Vec<String> = paths.into_iter().map(|path| path.name).collect();

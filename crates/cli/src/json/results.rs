@@ -5,6 +5,7 @@ use trunkline_calls::program::SessionFigures;
 use trunkline_control::Peer;
 use trunkline_control::facts::{Facts, PartInfo, Status};
 use trunkline_experiment::Problem;
+use trunkline_learn::library::LearnedPath;
 use trunkline_report::output::{Axis, Backend, ComparedRuns, RunSummary};
 use trunkline_server::Token;
 use utoipa::ToSchema;
@@ -534,33 +535,6 @@ pub struct UnknownKey {
 pub struct PathsOutput {
     /// The paths, by name; of `paths import` those that were added.
     pub paths: Vec<LearnedPath>,
-}
-
-/// A learned path.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LearnedPath {
-    /// Its name, for `profile`.
-    pub name: String,
-    /// The time at which it was learned, by the description or else by the file.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub learned: Option<jiff::Timestamp>,
-    /// The description's `doc`: what it was learned from.
-    pub from: Option<String>,
-    /// Both directions.
-    pub directions: Vec<PathDirection>,
-}
-
-/// A direction of a learned path, in the words of its description.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct PathDirection {
-    /// `forward` or `backward`.
-    pub direction: String,
-    /// The rate, or the file of a trace.
-    pub rate: String,
-    /// The propagation delay.
-    pub delay: String,
-    /// The queue.
-    pub queue: String,
 }
 
 /// A learned path with its description.

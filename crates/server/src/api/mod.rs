@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod jobs;
 mod papers;
+mod paths;
 mod plan;
 mod predict;
 mod report;
@@ -36,6 +37,7 @@ pub use papers::{
     NewStudy, Paper, PaperCell, PaperClass, PaperClassErrors, PaperColumn, PaperFigure, PaperGoal,
     PaperRealTime, PaperRow, PaperTable, PaperTableName, Study, StudyBackend, StudyResult,
 };
+pub use paths::Paths;
 pub use plan::{
     NewPlan, PlanAnswer, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict, PlanResult,
     PlanRising, PlanTrial, PlanUnfinished, PlanValue, PlanVerdict,

@@ -4,6 +4,7 @@ mod agents;
 mod drafts;
 mod events;
 mod jobs;
+mod paths;
 pub(crate) mod results;
 mod rewind;
 mod runs;
@@ -67,6 +68,8 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         .routes(routes!(drawing::examples))
         .routes(routes!(predict::predict))
         .routes(routes!(drafts::list))
+        .routes(routes!(paths::list))
+        .routes(routes!(paths::path))
         .routes(routes!(drafts::draft, drafts::keep, drafts::remove))
         .routes(routes!(runs::list, runs::begin))
         .routes(routes!(runs::import))
