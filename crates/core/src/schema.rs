@@ -197,9 +197,9 @@ pub enum Value {
     Series(Series),
 }
 
-/// The values of one table, complete: one for every parameter of the table that declared them.
+/// The values of one table, complete: one for every parameter of the table that declared them. Copies share their memory.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Values(Vec<(&'static str, Value)>);
+pub struct Values(Arc<[(&'static str, Value)]>);
 
 macro_rules! getters {
     ($($(#[$doc:meta])* $name:ident, $optional:ident: $variant:ident -> $type:ty;)*) => {$(
@@ -229,7 +229,14 @@ macro_rules! getters {
 impl Values {
     /// The values of a table, in its order.
     pub fn new(values: Vec<(&'static str, Value)>) -> Values {
-        Values(values)
+        Values(values.into())
+    }
+
+    /// Shares the memory of these values if they are the same.
+    pub fn share(&mut self, of: &Values) {
+        if self == of {
+            self.0 = Arc::clone(&of.0);
+        }
     }
 
     /// Every name with its value, in the table's order.
@@ -253,7 +260,7 @@ impl Values {
     /// # Panics
     /// If the table declares no such parameter.
     pub fn set(&mut self, name: &str, value: Value) {
-        match self.0.iter_mut().find(|(n, _)| *n == name) {
+        match Arc::make_mut(&mut self.0).iter_mut().find(|(n, _)| *n == name) {
             Some((_, old)) => *old = value,
             None => panic!("no parameter `{name}` is declared"),
         }
@@ -301,6 +308,17 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_share_memory_until_one_of_them_changes() {
+        let values = |delay| Values::new(vec![("delay", Value::Duration(Duration::from_millis(delay)))]);
+        let (first, mut same, mut other) = (values(20), values(20), values(30));
+        same.share(&first);
+        other.share(&first);
+        assert!(Arc::ptr_eq(&first.0, &same.0) && !Arc::ptr_eq(&first.0, &other.0));
+        same.set("delay", Value::Duration(Duration::from_millis(40)));
+        assert_eq!((first, same, other), (values(20), values(40), values(30)));
+    }
 
     #[test]
     fn limits_are_packets_or_bytes() {

@@ -9,7 +9,7 @@ use crate::bounds::Bounds;
 use crate::files::{Files, NamedFiles, Shelf};
 use crate::model::{Experiment, Point};
 use crate::problem::{Problems, Remark};
-use crate::read::Reading;
+use crate::read::{Head, Reading};
 use crate::schema::Schema;
 use crate::setting::{Setting, Sources};
 use crate::sweep::Swept;
@@ -190,35 +190,36 @@ struct Occurrence {
 
 impl Product<'_> {
     /// Reads the point with these values of the axes.
-    fn read_one(&self, choice: &[usize]) -> Result<(Reading, Vec<Point>), Vec<Remark>> {
+    fn read_one(&self, choice: &[usize]) -> Result<(Head, Vec<Point>), Vec<Remark>> {
         let is_there = choice.len() == self.swept.len()
             && choice.iter().zip(self.swept).all(|(chosen, swept)| *chosen < swept.nodes.len());
         if !is_there {
             return Err(vec![Remark::new(0..0, "the sweep of the experiment has no such point")]);
         }
-        let reading = self.read_point(choice)?;
+        let Reading { head, scenario } = self.read_point(choice)?;
         let behind = |index: u64, (chosen, swept): (&usize, &Swept)| {
             index.saturating_mul(swept.nodes.len() as u64).saturating_add(*chosen as u64)
         };
         let index = choice.iter().zip(self.swept).fold(0, behind);
-        let scenario = Arc::new(reading.scenario.clone());
         let index = u32::try_from(index).unwrap_or(u32::MAX);
-        Ok((reading, vec![Point { index, choice: choice.to_vec(), scenario }]))
+        Ok((head, vec![Point { index, choice: choice.to_vec(), scenario: Arc::new(scenario) }]))
     }
 
     /// Reads every point, the last axis fastest.
-    fn read(&mut self) -> Result<(Reading, Vec<Point>), Vec<Remark>> {
+    fn read(&mut self) -> Result<(Head, Vec<Point>), Vec<Remark>> {
         let mut choice = vec![0; self.swept.len()];
-        let mut readings: Option<Reading> = None;
-        let mut points = Vec::new();
+        let mut first: Option<Head> = None;
+        let mut points: Vec<Point> = Vec::new();
         let mut occurrences: BTreeMap<Remark, Occurrence> = BTreeMap::new();
         let mut count = 0;
         loop {
             match self.read_point(&choice) {
-                Ok(reading) => {
-                    let scenario = Arc::new(reading.scenario.clone());
+                Ok(Reading { head, mut scenario }) => {
+                    // A sweep may have 100,000 points, most of whose values are the same.
+                    points.last().iter().for_each(|before| scenario.share(&before.scenario));
+                    let scenario = Arc::new(scenario);
                     points.push(Point { index: count as u32, choice: choice.clone(), scenario });
-                    readings.get_or_insert(reading);
+                    first.get_or_insert(head);
                 }
                 Err(remarks) => {
                     // Once per point: both directions of a link are read from the same keys.
@@ -232,8 +233,8 @@ impl Product<'_> {
                 break;
             }
         }
-        match readings {
-            Some(reading) if occurrences.is_empty() => Ok((reading, points)),
+        match first {
+            Some(head) if occurrences.is_empty() => Ok((head, points)),
             _ => Err(occurrences.into_iter().map(|(remark, at)| self.placed(remark, &at, count)).collect()),
         }
     }

@@ -82,6 +82,32 @@ pub struct Scenario {
     pub until: Option<usize>,
 }
 
+impl Scenario {
+    /// Shares the memory of what is the same in another point of the sweep.
+    pub(crate) fn share(&mut self, of: &Scenario) {
+        for (own, of) in self.hosts.iter_mut().zip(&of.hosts) {
+            own.values.share(&of.values);
+        }
+        for (own, of) in self.links.iter_mut().zip(&of.links) {
+            own.shared.share(&of.shared);
+            for (own, of) in own.directions.iter_mut().zip(&of.directions) {
+                own.values.share(&of.values);
+                own.queue.1.share(&of.queue.1);
+            }
+            // Where values are swept, those of both directions.
+            if let Some((first, others)) = own.directions.split_first_mut() {
+                others.iter_mut().for_each(|other| other.values.share(&first.values));
+            }
+        }
+        for (own, of) in self.flows.iter_mut().zip(&of.flows) {
+            own.source.values.share(&of.source.values);
+            if own.transport == of.transport {
+                own.transport.clone_from(&of.transport);
+            }
+        }
+    }
+}
+
 /// A host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {

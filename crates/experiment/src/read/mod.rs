@@ -38,12 +38,17 @@ pub(crate) struct Reader<'r> {
     remarks: Vec<Remark>,
 }
 
-/// What the keys before the first table say, and the rest.
+/// A point as it was read.
 pub(crate) struct Reading {
+    pub(crate) head: Head,
+    pub(crate) scenario: Scenario,
+}
+
+/// Keys before the first table that are not of a point.
+pub(crate) struct Head {
     pub(crate) name: String,
     pub(crate) repetitions: u32,
     pub(crate) seed: u64,
-    pub(crate) scenario: Scenario,
 }
 
 /// Reads a tree.
@@ -175,10 +180,10 @@ impl Reader<'_> {
 }
 
 fn reading(values: &Values, scenario: Scenario) -> Reading {
-    Reading {
+    let head = Head {
         name: values.text("name"),
         repetitions: u32::try_from(values.integer("repetitions")).unwrap_or(u32::MAX),
         seed: values.integer("seed"),
-        scenario,
-    }
+    };
+    Reading { head, scenario }
 }
