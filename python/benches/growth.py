@@ -51,7 +51,7 @@ def each(duration: float, points: int = 20) -> float:
     core = experiment(points, duration)._core
     core.text()
     began = time.process_time()
-    _trunkline.measure_part(core, "sim", [(point, 0) for point in range(points)], 1)
+    _trunkline.measure_part(core, "sim", [(point, 0, point) for point in range(points)], 1)
     return (time.process_time() - began) / points
 
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use trunkline_runner::Request;
+use trunkline_runner::{Request, Task};
 use trunkline_store::{RunWriter, Status, StoreError};
 
 use crate::errors;
@@ -66,13 +66,16 @@ impl Collector {
         py.detach(|| store.store.resume(id)).map_err(errors::store).and_then(Collector::of)
     }
 
-    /// The repetitions that are missing: point and repetition, both from 0.
-    fn missing(&self, py: Python<'_>) -> PyResult<Vec<(u32, u32)>> {
-        self.with(py, RunWriter::missing)
+    /// The repetitions that are missing.
+    fn missing(&self, py: Python<'_>) -> PyResult<Vec<Numbers>> {
+        let missing = self.with(py, RunWriter::missing)?;
+        Ok(missing.into_iter().map(|(point, repetition)| (point, repetition, point)).collect())
     }
 
-    /// Stores what `measure` returned. Returns the number of repetitions that were missing until now.
-    fn take(&self, py: Python<'_>, measured: &[u8]) -> PyResult<u64> {
+    /// Stores what `measure_part` returned. Returns the number of repetitions that were missing until now. How long they took
+    /// is of no interest here.
+    fn take(&self, py: Python<'_>, measured: &[u8], seconds: f64) -> PyResult<u64> {
+        let _ = seconds;
         self.with(py, |writer| writer.adopt_archive(measured)).map(|adopted| adopted.taken)
     }
 
@@ -88,14 +91,17 @@ impl Collector {
     }
 }
 
-/// Measures these repetitions (point and repetition, both from 0) in a store that goes when this returns, and returns them as
+/// A repetition: its point, its number, and the point's number in the stored run, all from 0.
+pub(crate) type Numbers = (u32, u32, u32);
+
+/// Measures these repetitions in a store that goes when this returns, and returns them as
 /// an archive for [`Collector::take`], with the warnings.
 #[pyfunction]
 pub(crate) fn measure_part<'p>(
     py: Python<'p>,
     experiment: &Experiment,
     on: &str,
-    tasks: Vec<(u32, u32)>,
+    tasks: Vec<Numbers>,
     jobs: i64,
 ) -> PyResult<(Bound<'p, PyBytes>, Vec<String>)> {
     let (read, backend) = (experiment.read(py)?, backend(on)?);
@@ -105,8 +111,9 @@ pub(crate) fn measure_part<'p>(
     let archive = py.detach(|| {
         let folder = tempfile::tempdir().map_err(errors::environment)?;
         let store = Arc::new(trunkline_store::Store::open(folder.path()).map_err(errors::store)?);
-        let (wanted, stop) = (tasks.into_iter().collect(), AtomicBool::new(false));
-        let ran = trunkline_runner::run_some(&store, request, &wanted, &watch, &stop);
+        let task = |(point, repetition, stored)| Task { point: point as usize, stored, repetition };
+        let wanted: Vec<Task> = tasks.into_iter().map(task).collect();
+        let ran = trunkline_runner::run_some(&store, request, &wanted, &watch, &AtomicBool::new(false));
         let id = ran.map_err(errors::runner)?.run.id;
         let mut archive = Vec::new();
         store.export_measured(id, &mut archive).map_err(errors::store)?;

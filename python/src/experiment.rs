@@ -47,6 +47,14 @@ impl Experiment {
         Ok(Arc::clone(state.read.insert(Arc::new(read))))
     }
 
+    /// The files that the text may name.
+    pub(crate) fn files(&self) -> Arc<dyn Files + Send + Sync> {
+        match &self.named {
+            Some(named) => Arc::new(named.clone()),
+            None => Arc::new(DirectoryFiles::beside(Path::new(&self.file))),
+        }
+    }
+
     /// The file's absolute path, which a run records.
     pub(crate) fn path(&self) -> PathBuf {
         let file = Path::new(&self.file);
@@ -72,10 +80,7 @@ impl Experiment {
 
 impl Files for Experiment {
     fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
-        match &self.named {
-            Some(named) => named.read(path),
-            None => DirectoryFiles::beside(Path::new(&self.file)).read(path),
-        }
+        self.files().read(path)
     }
 }
 

@@ -5,14 +5,19 @@
 
 mod bottleneck;
 mod collect;
+mod endpoint;
 mod errors;
 mod experiment;
 mod learn;
+mod link;
 mod measure;
+mod meter;
 mod parts;
+mod plan;
 mod run;
 mod store;
 mod table;
+mod traffic;
 
 use pyo3::prelude::*;
 
@@ -34,6 +39,13 @@ fn wire_init(py: Python<'_>) -> PyResult<()> {
     }
 }
 
+/// Gains the right to make wires for this process, which must have a single thread: without privileges it enters a user
+/// namespace.
+#[pyfunction]
+fn enter_wire() -> PyResult<()> {
+    measure::Means::of_run(trunkline_store::Backend::Wire).map(drop)
+}
+
 #[pymodule]
 fn _trunkline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -43,13 +55,23 @@ fn _trunkline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Run>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<parts::Queue>()?;
+    module.add_class::<link::Link>()?;
+    module.add_class::<endpoint::Endpoint>()?;
+    module.add_class::<traffic::Source>()?;
+    module.add_class::<traffic::Loss>()?;
+    module.add_class::<meter::Meter>()?;
+    module.add_class::<meter::ClockOffset>()?;
     module.add_class::<bottleneck::Bottleneck>()?;
     module.add_class::<learn::Learned>()?;
+    module.add_class::<plan::Round>()?;
     module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
+    module.add_function(wrap_pyfunction!(endpoint::endpoints, module)?)?;
     module.add_function(wrap_pyfunction!(parts::e_model, module)?)?;
     module.add_function(wrap_pyfunction!(far_end, module)?)?;
     module.add_function(wrap_pyfunction!(wire_init, module)?)?;
+    module.add_function(wrap_pyfunction!(enter_wire, module)?)?;
     module.add_function(wrap_pyfunction!(collect::measure_part, module)?)?;
     module.add_function(wrap_pyfunction!(measure::run, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(measure::resume, module)?)
 }

@@ -21,7 +21,7 @@ const EVERY: Duration = Duration::from_millis(100);
 
 /// The means of this machine for a run.
 pub(crate) struct Means {
-    live: LiveOptions,
+    pub(crate) live: LiveOptions,
     wire: Option<WireMeans>,
 }
 
@@ -93,7 +93,9 @@ pub(crate) fn run(
     let request = means.request(&read, &path, backend, cores(jobs)?);
     let as_named = Request { file: Path::new(experiment.named_file()), ..request };
     py.detach(|| trunkline_runner::precheck(&as_named)).map_err(errors::runner)?;
-    watched(py, progress, |observer, stop| trunkline_runner::run(&store.store, request, observer, stop))
+    let watch = Watch::default();
+    let run = |stop: &AtomicBool| trunkline_runner::run(&store.store, request, &watch, stop);
+    ran(watched(py, progress, || watch.state(), run)?, &watch)
 }
 
 /// Measures what a partial run lacks.
@@ -113,9 +115,14 @@ pub(crate) fn resume(
     let experiment = experiment.map_err(|problems| errors::invalid(&problems))?;
     let means = Means::of_run(stored.info.backend)?;
     let request = means.request(&experiment, file, stored.info.backend, cores(jobs)?);
-    watched(py, progress, |observer, stop| {
-        trunkline_runner::resume(&store.store, id, request, observer, stop)
-    })
+    let watch = Watch::default();
+    let run = |stop: &AtomicBool| trunkline_runner::resume(&store.store, id, request, &watch, stop);
+    ran(watched(py, progress, || watch.state(), run)?, &watch)
+}
+
+fn ran(outcome: Result<Outcome, RunnerError>, watch: &Watch) -> PyResult<Ran> {
+    let run = outcome.map_err(errors::runner)?.run;
+    Ok((run.id, run.status == trunkline_store::Status::Complete, watch.warnings()))
 }
 
 /// The run's number, true if it is complete, and the warnings.
@@ -132,25 +139,26 @@ pub(crate) fn cores(jobs: Option<i64>) -> PyResult<usize> {
 
 /// Runs on another thread, while this one shows progress and receives signals. A signal stops the run, which keeps what it
 /// has; then it is raised.
-fn watched(
+pub(crate) fn watched<R: Send>(
     py: Python<'_>,
     progress: Option<Bound<'_, PyAny>>,
-    run: impl FnOnce(&dyn Observer, &AtomicBool) -> Result<Outcome, RunnerError> + Send,
-) -> PyResult<Ran> {
-    let (watch, stop) = (Watch::default(), AtomicBool::new(false));
+    state: impl Fn() -> Done,
+    run: impl FnOnce(&AtomicBool) -> R + Send,
+) -> PyResult<R> {
+    let stop = AtomicBool::new(false);
     // Nothing is sent: it is closed when the thread ends, even by a panic.
     let (sender, over) = channel::<()>();
     let mut raised = None;
     let ended = std::thread::scope(|scope| {
-        let (watch, stop_it) = (&watch, &stop);
+        let stop_it = &stop;
         let thread = scope.spawn(move || {
             let _open = sender;
-            run(watch, stop_it)
+            run(stop_it)
         });
         let over = Mutex::new(over);
         loop {
             let next = py.detach(|| over.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(EVERY));
-            let shown = progress.as_ref().map(|progress| progress.call1(watch.state())).transpose();
+            let shown = progress.as_ref().map(|progress| progress.call1(state())).transpose();
             if let Err(error) = py.check_signals().and(shown.map(|_| ())) {
                 stop.store(true, Ordering::Relaxed);
                 raised.get_or_insert(error);
@@ -161,14 +169,14 @@ fn watched(
             }
         }
     });
-    if let Some(error) = raised {
-        return Err(error);
+    match raised {
+        Some(error) => Err(error),
+        None => ended.ok_or_else(|| errors::environment("the run's thread panicked")),
     }
-    let outcome = ended.ok_or_else(|| errors::environment("the run's thread panicked"))?;
-    let outcome = outcome.map_err(errors::runner)?;
-    let complete = outcome.run.status == trunkline_store::Status::Complete;
-    Ok((outcome.run.id, complete, watch.warnings()))
 }
+
+/// Progress of a run: the share of its length, repetitions, all repetitions, the run's number.
+pub(crate) type Done = (f64, usize, usize, u64);
 
 /// Progress, as the threads of a run report it.
 #[derive(Debug, Default)]
@@ -187,7 +195,7 @@ impl Watch {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn state(&self) -> (f64, usize, usize, u64) {
+    fn state(&self) -> Done {
         let length = self.length.load(Ordering::Relaxed).max(1);
         let share = self.passed.load(Ordering::Relaxed) as f64 / length as f64;
         let count = |of: &AtomicUsize| of.load(Ordering::Relaxed);

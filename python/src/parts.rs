@@ -1,5 +1,6 @@
 //! Parts by themselves, in virtual time: queues, and the E-model.
 
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -10,8 +11,41 @@ use trunkline_experiment::Experiment;
 use trunkline_metrics::quality::{CODECS, EModel, mos};
 use trunkline_network::queue::{self, Dequeued};
 use trunkline_network::{Fate, Fates};
+use trunkline_runner::DirectoryFiles;
 
 use crate::errors;
+
+/// A small experiment, of which a part is taken: a link from host `a` to host `b` with these keys, and a flow with these.
+pub(crate) struct World<'w> {
+    /// The part's name in problems.
+    pub(crate) name: &'w str,
+    pub(crate) link: &'w str,
+    /// Empty for an experiment without flows.
+    pub(crate) flow: &'w str,
+    pub(crate) duration: &'w str,
+    pub(crate) drain: &'w str,
+}
+
+impl<'w> World<'w> {
+    pub(crate) fn new(name: &'w str) -> World<'w> {
+        World { name, link: "rate = \"1 Gbit/s\"", flow: "", duration: "\"1 s\"", drain: "\"1 s\"" }
+    }
+
+    /// The validated experiment. Files that it names are relative to the current folder.
+    pub(crate) fn read(&self) -> PyResult<Experiment> {
+        let World { name, link, flow, duration, drain } = self;
+        let flow = match flow.is_empty() {
+            true => String::new(),
+            false => format!("[flow.flow]\nfrom = \"a\"\nto = \"b\"\n{flow}\n"),
+        };
+        let text = format!(
+            "name = \"part\"\nduration = {duration}\ndrain = {drain}\nhosts = {{ a = {{}}, b = {{}} }}\n\
+             [link.link]\nbetween = [\"a\", \"b\"]\n{link}\n{flow}"
+        );
+        let beside = DirectoryFiles::beside(Path::new(name));
+        Experiment::parse(&text, name, &beside).map_err(|problems| errors::invalid(&problems))
+    }
+}
 
 /// The packet of a call that dequeues: its number, size, flow, and whether it was marked.
 type Left = (u64, u64, u32, bool);
@@ -56,7 +90,7 @@ impl State {
 const OF_ARRAYS: u64 = 1 << 63;
 
 /// Refuses times that decrease.
-fn goes_on(from: u64, to: u64) -> Result<(), String> {
+pub(crate) fn goes_on(from: u64, to: u64) -> Result<(), String> {
     if to < from { Err(format!("time goes back from {from} to {to} ns")) } else { Ok(()) }
 }
 
@@ -81,11 +115,8 @@ impl Queue {
     /// The queue that an experiment file names, `{ kind = "fq-codel", target = "5 ms" }`.
     #[new]
     fn new(written: &str, seed: u64) -> PyResult<Queue> {
-        let text = format!(
-            "name = \"queue\"\nduration = \"1 s\"\nhosts = {{ a = {{}}, b = {{}} }}\n[link.link]\nbetween = [\"a\", \"b\"]\n\
-             rate = \"1 Gbit/s\"\nqueue = {written}\n"
-        );
-        let read = Experiment::parse(&text, "<queue>", &()).map_err(|problems| errors::invalid(&problems))?;
+        let link = format!("rate = \"1 Gbit/s\"\nqueue = {written}");
+        let read = World { link: &link, ..World::new("<queue>") }.read()?;
         let (kind, values) = &read.points[0].scenario.links[0].directions[0].queue;
         let queue = (queue::KINDS[*kind].build)(values, Seed::new(seed, 0).stream("queue"));
         let state = State { queue, fates: Fates::default(), now: Time::ZERO, dropped: 0, marked: 0 };

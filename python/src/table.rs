@@ -302,7 +302,7 @@ impl<'r> Rows<'r> {
 }
 
 /// The name of a figure's column, as in `repetitions.csv`: with the base unit where it has one.
-fn column(figure: &FigureKind) -> String {
+pub(crate) fn column(figure: &FigureKind) -> String {
     let suffix = match figure.quantity {
         Quantity::Time => "_s",
         Quantity::Rate => "_bit_per_s",

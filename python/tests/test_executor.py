@@ -151,7 +151,7 @@ class Losing(Executor):
     def __init__(self, lost: set[int], failed: set[int]) -> None:
         self._max_workers = 3
         self.lost, self.failed = lost, failed
-        self.batches: list[list[tuple[int, int]]] = []
+        self.batches: list[list[_executor.Task]] = []
 
     def submit(self, function: Any, /, *arguments: Any, **keywords: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -180,20 +180,19 @@ def test_the_second_worker_of_a_straggler_fails_too(
 
 def test_a_repetition_waits_once() -> None:
     class Collector:
-        id = 1
+        def missing(self) -> list[tuple[int, int, int]]:
+            return [(0, 0, 0), (0, 1, 0)]
 
-        def missing(self) -> list[tuple[int, int]]:
-            return [(0, 0), (0, 1)]
-
-    sweep = _executor.Sweep(Collector(), None, Losing({1, 2}, set()))  # type: ignore[arg-type]
-    sweep._again([(0, 0)], OSError())
-    assert sorted(sweep._waiting) == [(0, 0), (0, 1)], "it waits already"
+    sweep = _executor.Sweep(Losing({1, 2}, set()))
+    sweep._begin(Collector(), None, 1)  # type: ignore[arg-type]
+    sweep._again([(0, 0, 0)], OSError())
+    assert sorted(sweep._waiting) == [(0, 0, 0), (0, 1, 0)], "it waits already"
     sweep._submit()
     assert sweep._waiting == [] and len(sweep._open) == 2
-    sweep._again([(0, 0)], OSError())
+    sweep._again([(0, 0, 0)], OSError())
     assert sweep._waiting == [], "another worker measures it"
     sweep._missing.clear()
-    sweep._waiting.append((0, 0))
+    sweep._waiting.append((0, 0, 0))
     sweep._submit()
     assert (sweep._waiting, len(sweep._open)) == ([], 2), "nothing is sent that is not missing"
 

@@ -8,21 +8,51 @@ from trunkline._errors import ExperimentError, Problem, StoreError, TrunklineErr
 from trunkline._executor import RayExecutor
 from trunkline._experiment import Checked, Experiment
 from trunkline._learn import Known, Learned, Unknown, learn
+from trunkline._machines import (
+    Arrival,
+    ClockOffset,
+    Datagram,
+    Drop,
+    Endpoint,
+    Event,
+    Link,
+    Loss,
+    Message,
+    Meter,
+    Offset,
+    Source,
+    Window,
+    endpoints,
+)
 from trunkline._measure import Done
 from trunkline._parts import NotBefore, Packet, Queue, Rating, e_model
+from trunkline._plan import Answer, Plan, Trial
 from trunkline._run import Records, Run, Table
 from trunkline._store import RunInfo, Store
 from trunkline._trunkline import __version__
 
 __all__ = [
+    "Answer",
+    "Arrival",
     "Checked",
+    "ClockOffset",
+    "Datagram",
     "Done",
+    "Drop",
+    "Endpoint",
+    "Event",
     "Experiment",
     "ExperimentError",
     "Known",
     "Learned",
+    "Link",
+    "Loss",
+    "Message",
+    "Meter",
     "NotBefore",
+    "Offset",
     "Packet",
+    "Plan",
     "Problem",
     "Queue",
     "Rating",
@@ -30,14 +60,18 @@ __all__ = [
     "Records",
     "Run",
     "RunInfo",
+    "Source",
     "Store",
     "StoreError",
     "Table",
+    "Trial",
     "TrunklineError",
     "TrunklineWarning",
     "Unknown",
+    "Window",
     "__version__",
     "e_model",
+    "endpoints",
     "learn",
     "open",
     "runs",

@@ -14,8 +14,8 @@ from typing import Any, Protocol, Union, runtime_checkable
 from trunkline import _trunkline
 from trunkline._errors import ExperimentError, TrunklineError
 
-Task = tuple[int, int]
-"""Point and repetition, both from 0."""
+Task = tuple[int, int, int]
+"""Point, repetition, and the point's number in the stored run, all from 0."""
 
 BATCH = 2.0
 """Seconds of work that are sent at once: long beside the cost of sending and collecting a batch."""
@@ -89,31 +89,35 @@ class _Batch:
     doubled: bool = False
 
 
+class Collecting(Protocol):
+    """Stores repetitions that workers have measured."""
+
+    def missing(self) -> list[Task]:
+        """The repetitions that are not stored yet."""
+
+    def take(self, measured: bytes, seconds: float, /) -> int:
+        """Stores what :func:`measure` has returned, each repetition of which took so long. Returns how many of them were missing."""
+
+
 class Sweep:
-    """A run whose repetitions are measured by an executor. Each repetition is stored once, from the first worker that
-    returns it; batches of workers that die are given to others.
+    """Repetitions that are measured by an executor. Each is stored once, from the first worker that returns it; batches of
+    workers that die are given to others.
     """
 
-    def __init__(self, collector: _trunkline.Collector, spec: Spec, executors: Executors) -> None:
-        self._collector = collector
-        self._spec = spec
+    def __init__(self, executors: Executors) -> None:
         self._make: Callable[[], Executor] | None = None
         if isinstance(executors, Executor) and not isinstance(executors, type):
             self._executor: Executor = executors
         else:
             self._make = executors
             self._executor = self._make()
-        self._returned: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._open: dict[int, tuple[Any, _Batch]] = {}
-        self._waiting = list(reversed(collector.missing()))
-        self._missing = set(self._waiting)
-        self._attempts: dict[Task, int] = {}
         self._each: float | None = None
         self.warnings: dict[str, None] = {}
-        self.of = len(self._missing)
 
-    def run(self, show: Callable[[float, int, int, int], None]) -> bool:
-        """Measures everything that is missing. Returns true if nothing is left; always ends the run in the store."""
+    def run(self, collector: Collecting, spec: Spec, run: int, show: Callable[[int, int], None]) -> None:
+        """Measures everything that a collector misses of a run. ``show`` is called with the repetitions that are done, and all."""
+        self._begin(collector, spec, run)
+        of = len(self._missing)
         try:
             while self._missing:
                 self._submit()
@@ -121,21 +125,26 @@ class Sweep:
                 # All that has been returned, so that no batch that is over counts as a straggler.
                 while self._missing and not self._returned.empty():
                     self._collect(0.0)
-                done = self.of - len(self._missing)
-                show(done / max(self.of, 1), done, self.of, self._collector.id)
+                show(of - len(self._missing), of)
         finally:
             for future, _ in self._open.values():
                 future.cancel()
-            self._shut_down()
-            complete = self._collector.finish()
-        return complete
 
-    def _shut_down(self) -> None:
+    def _begin(self, collector: Collecting, spec: Spec, run: int) -> None:
+        self._collector, self._spec, self._run = collector, spec, run
+        self._returned: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._open: dict[int, tuple[Any, _Batch]] = {}
+        self._waiting = list(reversed(collector.missing()))
+        self._missing = set(self._waiting)
+        self._attempts: dict[Task, int] = {}
+
+    def close(self) -> None:
         """Ends an executor that was made here. Dask's clients would end their cluster."""
         if self._make is not None and isinstance(self._executor, futures.Executor):
             self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _workers(self) -> int:
+    def workers(self) -> int:
+        """How many batches are measured at once."""
         if hasattr(self._executor, "ncores"):
             # Dask's client.
             return max(int(sum(self._executor.ncores().values())), 1)
@@ -143,7 +152,7 @@ class Sweep:
 
     def _submit(self) -> None:
         """Gives every worker a batch, and one to wait."""
-        workers = self._workers()
+        workers = self.workers()
         while self._waiting and len(self._open) < 2 * workers:
             share = max(len(self._waiting) // (2 * workers), 1)
             # The first batches measure how long a repetition takes.
@@ -179,7 +188,7 @@ class Sweep:
         """Makes another executor in place of one that broke with these tasks."""
         if self._make is None:
             raise TrunklineError(
-                f"the executor has failed: {error or type(error).__name__}; run {self._collector.id} is partial, and "
+                f"the executor has failed: {error or type(error).__name__}; run {self._run} is partial, and "
                 "`resume(executor=...)` measures the rest"
             ) from error
         # Once each, however many workers had it.
@@ -189,7 +198,7 @@ class Sweep:
             lost.update(dict.fromkeys(batch.tasks))
         self._open.clear()
         self._again(list(lost), error)
-        self._shut_down()
+        self.close()
         self._executor = self._make()
 
     def _collect(self, patience: float) -> None:
@@ -216,10 +225,10 @@ class Sweep:
             self._again(batch.tasks, error)
         else:
             wanted = self._missing.intersection(batch.tasks)
-            is_whole = self._collector.take(archive) >= len(wanted)
+            each = took / len(batch.tasks)
+            is_whole = self._collector.take(archive, each) >= len(wanted)
             self._missing -= wanted if is_whole else wanted.difference(self._collector.missing())
             self.warnings.update(dict.fromkeys(warnings))
-            each = took / len(batch.tasks)
             self._each = each if self._each is None else 0.8 * self._each + 0.2 * each
             if not is_whole:
                 self._again(batch.tasks, TrunklineError("a worker has returned less than it was asked for"))
@@ -233,7 +242,7 @@ class Sweep:
             if self._attempts[task] >= ATTEMPTS:
                 raise TrunklineError(
                     f"repetition {task[1]} of point {task[0]} has failed {ATTEMPTS} times, last with: {error!r}; run "
-                    f"{self._collector.id} is partial"
+                    f"{self._run} is partial"
                 ) from error
             elsewhere = [batch for _, batch in self._open.values() if task in batch.tasks]
             for batch in elsewhere:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Union
 
-from trunkline import _toml, _trunkline
+from trunkline import _toml, _trunkline, _wire
 from trunkline._errors import ExperimentError
 from trunkline._executor import Executors
 from trunkline._measure import Progress, distribute, measure
+from trunkline._plan import Plan, plan
 from trunkline._run import Run
 from trunkline._store import Store, open_store
 from trunkline._toml import Value
@@ -142,6 +143,8 @@ class Experiment:
             :mod:`concurrent.futures`, Dask's ``Client``, :class:`trunkline.RayExecutor`; or a function that makes one,
             which is called again if the executor breaks. Only for ``sim``.
         :raises ExperimentError: before anything is stored, if the experiment is not valid.
+        :raises TrunklineError: before anything is stored, if the system does not allow namespaces for ``wire``, with the setting
+            that forbids them.
         :raises KeyboardInterrupt: after Ctrl-C. What was measured is stored as a partial run, which :meth:`Run.resume`
             finishes.
         """
@@ -151,9 +154,69 @@ class Experiment:
                 raise ExperimentError(f"an executor runs `sim` only, not `{on}`")
             collector = _trunkline.Collector.begin(self._core, opened._core, on)
             return distribute(opened, progress, collector, self._core, executor)
+        if on == "wire":
+            return measure(opened, progress, lambda show: _wire.run(self._core, opened.place, jobs, show))
         return measure(
             opened, progress, lambda show: _trunkline.run(self._core, opened._core, on, jobs, show)
         )
+
+    def plan(
+        self,
+        *,
+        maximise: str | None = None,
+        minimise: str | None = None,
+        against: tuple[str, Iterable[Value]] | None = None,
+        at_least: Value | None = None,
+        at_most: Value | None = None,
+        step: Value | None = None,
+        precision: float | None = None,
+        repetitions: int | None = None,
+        most_repetitions: int | None = None,
+        confidence: float = 0.95,
+        on: Backend = "sim",
+        resume: int | None = None,
+        progress: Progress = False,
+        jobs: int | None = None,
+        store: StorePlace = None,
+        executor: Executors | None = None,
+    ) -> Plan:
+        """Searches for the largest or smallest value of a key that keeps the experiment's limits, as ``trunkline plan`` does::
+
+            exp.limit("flow.voice.loss", "< 1 %").plan(maximise="flow.voice.count")
+
+        :param maximise: the key whose largest value is searched; or ``minimise``.
+        :param against: a second key with values, for each of which the first is searched.
+        :param at_least: the smallest value to try.
+        :param at_most: the largest value to try.
+        :param step: precision of the answer as an amount; or ``precision``, as a share from 0 to 1.
+        :param repetitions: how often a value is measured before it is judged.
+        :param most_repetitions: how often a value near the edge is measured at most.
+        :param confidence: of each verdict.
+        :param on: ``sim`` or ``live``.
+        :param resume: the number of a partial run of the same plan, whose repetitions are not measured again.
+        :param executor: measures on the workers of an executor, as in :meth:`run`. Only for ``sim``.
+        :raises ExperimentError: before anything is stored, if the question cannot be answered.
+        :raises KeyboardInterrupt: after Ctrl-C. What was measured is stored as a partial run.
+        """
+        if (maximise is None) == (minimise is None):
+            raise ExperimentError("name a key with either `maximise` or `minimise`")
+
+        def written(value: Value | None) -> str | None:
+            return None if value is None else _toml.setting(value)
+
+        asked = {
+            "maximise": maximise is not None,
+            "key": maximise if minimise is None else minimise,
+            "against": against and (against[0], [_toml.setting(value) for value in against[1]]),
+            "at_least": written(at_least),
+            "at_most": written(at_most),
+            "step": written(step),
+            "precision": precision,
+            "repetitions": repetitions,
+            "most_repetitions": most_repetitions,
+            "confidence": confidence,
+        }
+        return plan(self._core, open_store(store), asked, on, resume, jobs, progress, executor)
 
     def __repr__(self) -> str:
         settings = "".join(f" --set {setting!r}" for setting in self.settings)

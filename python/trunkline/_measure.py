@@ -71,8 +71,19 @@ def distribute(
     def run(show: Show | None) -> tuple[int, bool, list[str]]:
         named, settings = experiment.named(), tuple(experiment.settings)
         spec = Spec(experiment.source, experiment.file, settings, named, "sim", _trunkline.__version__)
-        sweep = Sweep(collector, spec, executor)
-        complete = sweep.run(show or (lambda *_: None))
+        sweep: Sweep | None = None
+
+        def told(done: int, of: int) -> None:
+            if show:
+                show(done / max(of, 1), done, of, collector.id)
+
+        try:
+            sweep = Sweep(executor)
+            sweep.run(collector, spec, collector.id, told)
+        finally:
+            if sweep:
+                sweep.close()
+            complete = collector.finish()
         return collector.id, complete, list(sweep.warnings)
 
     return measure(store, progress, run)

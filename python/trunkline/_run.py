@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trunkline import _trunkline
+from trunkline import _trunkline, _wire
 
 if TYPE_CHECKING:
     import pandas
@@ -262,6 +262,8 @@ class Run:
         if executor is not None:
             collector = _trunkline.Collector.resume(store._core, number)
             return distribute(store, progress, collector, self._core.experiment(), executor)
+        if self.info.backend == "wire":
+            return measure(store, progress, lambda show: _wire.resume(store.place, number, jobs, show))
         return measure(store, progress, lambda show: _trunkline.resume(store._core, number, jobs, show))
 
     def _repr_html_(self) -> str:

@@ -209,6 +209,8 @@ pub struct Means<'m> {
     pub tap: Option<&'m dyn trunkline_runner::Tap>,
     /// The agents of the experiment's hosts, where `live` is measured through them.
     pub fleet: Option<&'m trunkline_agent::controller::Fleet>,
+    /// Workers that measure instead of this process; for `sim`.
+    pub elsewhere: Option<&'m dyn trunkline_runner::Elsewhere>,
 }
 
 impl<'m> Means<'m> {
@@ -216,7 +218,7 @@ impl<'m> Means<'m> {
     where
         'm: 'r,
     {
-        let Means { backend, jobs, live, wire, tap, fleet } = *self;
+        let Means { backend, jobs, live, wire, tap, fleet, elsewhere: _ } = *self;
         Request {
             experiment,
             file,

@@ -321,7 +321,10 @@ impl<'p> Work<'p> {
         let limits = &experiment.limits;
         let request = means.request(&experiment, &self.plan.file);
         let keep = |summary: &_, took| (Sample::of(limits, summary), took);
-        let measured = run.measure(request, name, &tasks, keep, observer, stop)?;
+        let measured = match means.elsewhere {
+            Some(workers) => run.measure_elsewhere(&experiment, name, &tasks, keep, observer, workers)?,
+            None => run.measure(request, name, &tasks, keep, observer, stop)?,
+        };
         for (((cell, value), (_, repetition)), measured) in owners.into_iter().zip(tasks).zip(measured) {
             let Some((sample, took)) = measured else { continue };
             self.costs.add(cell, value, took);

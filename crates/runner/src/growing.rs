@@ -69,7 +69,54 @@ impl GrowingRun {
         observer: &dyn Observer,
         stop: &AtomicBool,
     ) -> Result<Vec<Option<R>>, RunnerError> {
-        let experiment = request.experiment;
+        let (tasks, _) = self.grow(request.experiment, wanted)?;
+        let kept = schedule::measure(&self.writer, request, name, &tasks, keep, observer, stop)?;
+        Ok(kept.into_iter().map(Option::flatten).collect())
+    }
+
+    /// As [`measure`](GrowingRun::measure), but the repetitions are measured elsewhere: `None` for those that do not come back.
+    ///
+    /// # Errors
+    /// As [`crate::run`].
+    pub fn measure_elsewhere<R: Send>(
+        &mut self,
+        experiment: &Experiment,
+        name: &str,
+        wanted: &[(usize, u32)],
+        keep: impl Fn(&RepetitionSummary, std::time::Duration) -> R + Sync,
+        observer: &dyn Observer,
+        elsewhere: &dyn Elsewhere,
+    ) -> Result<Vec<Option<R>>, RunnerError> {
+        let (tasks, points) = self.grow(experiment, wanted)?;
+        schedule::announce(experiment, name, &tasks, observer);
+        let mut kept: Vec<Option<R>> = tasks.iter().map(|_| None).collect();
+        let is_point = |stored: u32, choice: &[usize]| {
+            points.get(stored as usize).is_some_and(|point| *point == *choice)
+        };
+        elsewhere.measure(experiment, &tasks, &mut |archive, took| {
+            let each = |stored: u32, repetition: u32, summary: &RepetitionSummary| {
+                let place =
+                    tasks.iter().position(|task| (task.stored, task.repetition) == (stored, repetition));
+                let Some(place) = place.filter(|place| kept[*place].is_none()) else { return };
+                let point = tasks[place].point;
+                kept[place] = Some(keep(summary, took));
+                observer.measured(experiment, &experiment.points[point], summary);
+                observer.advanced(schedule::length(experiment, point));
+                observer.repetition_done();
+            };
+            self.writer.adopt_chosen(archive, is_point, each)?;
+            let left = tasks.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
+            Ok(left.map(|(task, _)| *task).collect())
+        })?;
+        Ok(kept)
+    }
+
+    /// Adds the points of these repetitions to the stored run. Returns the repetitions, and the choice of each stored point.
+    fn grow(
+        &mut self,
+        experiment: &Experiment,
+        wanted: &[(usize, u32)],
+    ) -> Result<(Vec<Task>, Vec<Vec<usize>>), RunnerError> {
         let mut tasks = Vec::with_capacity(wanted.len());
         for &(point, repetition) in wanted {
             let values = values(experiment, &experiment.points[point]);
@@ -88,8 +135,7 @@ impl GrowingRun {
             repetition_length: schedule::repetition_length(experiment),
             points: &points,
         })?;
-        let kept = schedule::measure(&self.writer, request, name, &tasks, keep, observer, stop)?;
-        Ok(kept.into_iter().map(Option::flatten).collect())
+        Ok((tasks, points))
     }
 
     /// Ends the run and returns it as it is stored.
@@ -99,6 +145,24 @@ impl GrowingRun {
     pub fn finish(self, status: Status) -> Result<RunInfo, RunnerError> {
         Ok(self.writer.finish(status)?)
     }
+}
+
+/// Stores an archive of repetitions, with the wall time that each took. Returns the repetitions that are still missing.
+pub type Take<'t> = dyn FnMut(&[u8], std::time::Duration) -> Result<Vec<Task>, RunnerError> + Send + 't;
+
+/// Workers that measure repetitions elsewhere, such as those of a cluster.
+pub trait Elsewhere: std::fmt::Debug + Sync {
+    /// Measures these repetitions of an experiment, and gives `take` each archive that a worker returns: of a run that
+    /// [`run_some`](crate::run_some) has made.
+    ///
+    /// # Errors
+    /// That of `take`. What cannot be measured stays missing.
+    fn measure(
+        &self,
+        experiment: &Experiment,
+        tasks: &[Task],
+        take: &mut Take<'_>,
+    ) -> Result<(), RunnerError>;
 }
 
 /// Where the values stand on the axes now.

@@ -29,7 +29,7 @@ pub use drive::drive;
 pub use driven::Driven;
 pub use error::{HearError, RunnerError};
 pub use files::{DirectoryFiles, LoadError, learned, library, load, load_from, set_library, stored};
-pub use growing::GrowingRun;
+pub use growing::{Elsewhere, GrowingRun, Take};
 pub use hearing::{ChannelSound, Hear, Heard, Sound, channel_sound};
 pub use means::{KernelMeans, WireMeans};
 pub use parallel::in_parallel;
@@ -39,3 +39,4 @@ pub use rewind::{Hop, Loss, Moment, Rewound, RewoundEvent, RewoundQueue, rewind}
 pub use schedule::{Outcome, begin, precheck, resume, run, run_part, run_some};
 pub use shard::Shard;
 pub use tap::{RepetitionTap, Tap, TappedRepetition};
+pub use task::Task;

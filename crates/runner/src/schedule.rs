@@ -1,6 +1,6 @@
 //! Which repetition of which point is measured when, and on how many cores.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -118,26 +118,30 @@ pub fn begin(store: &Store, request: &Request<'_>) -> Result<RunWriter, RunnerEr
     Ok(store.begin(new_run(request, points.collect()))?)
 }
 
-/// Measures these repetitions, by point and repetition from 0, as a run that has their points only: it is made to be
-/// [taken over](trunkline_store::RunWriter::adopt_archive) by a run of all points, whose number it does not depend on.
+/// Measures these repetitions as a run that has their points only, under the indices that they are to be stored by: it is made
+/// to be [taken over](trunkline_store::RunWriter::adopt_archive) by a run of all points, whose number it does not depend on.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_some(
     store: &Store,
     request: Request<'_>,
-    wanted: &BTreeSet<(u32, u32)>,
+    wanted: &[Task],
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
     let all = &request.experiment.points;
-    let points: BTreeSet<u32> = wanted.iter().map(|(point, _)| *point).collect();
-    let points =
-        points.into_iter().filter_map(|point| Some((point, all.get(point as usize)?.choice.clone())));
-    let writer = store.begin(new_run(&request, points.collect()))?;
-    let place =
-        |stored: u32, repetition: u32| wanted.contains(&(stored, repetition)).then_some(stored as usize);
-    finish_measuring(writer, request, place, observer, stop)
+    let wanted = wanted.iter().filter(|task| task.point < all.len());
+    let points: BTreeMap<u32, Vec<usize>> =
+        wanted.clone().map(|task| (task.stored, all[task.point].choice.clone())).collect();
+    let places: BTreeMap<(u32, u32), usize> =
+        wanted.map(|task| ((task.stored, task.repetition), task.point)).collect();
+    let mut begun = new_run(&request, points.into_iter().collect());
+    // A search measures more of them than the file says.
+    let last = places.keys().map(|(_, repetition)| repetition + 1).max();
+    begun.repetitions = begun.repetitions.max(last.unwrap_or(0));
+    let place = |stored: u32, repetition: u32| places.get(&(stored, repetition)).copied();
+    finish_measuring(store.begin(begun)?, request, place, observer, stop)
 }
 
 /// Finishes a partial run: measures what it lacks. `request.backend` must be the run's.
@@ -243,17 +247,7 @@ pub(crate) fn measure<R: Send>(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Vec<Option<Option<R>>>, RunnerError> {
-    let mut lacking: BTreeMap<usize, usize> = BTreeMap::new();
-    for task in tasks {
-        *lacking.entry(task.point).or_default() += 1;
-    }
-    let lengths = tasks.iter().map(|task| length(request.experiment, task.point));
-    observer.planned(&Plan {
-        name: name.to_owned(),
-        points: lacking.len(),
-        repetitions: tasks.len(),
-        length: lengths.fold(Duration::ZERO, |sum, length| sum + length),
-    });
+    let lacking = announce(request.experiment, name, tasks, observer);
 
     // Whatever fits: a file that cannot be opened says so itself.
     let _ = trunkline_io::process::raise_open_files(open_files(&request));
@@ -278,6 +272,27 @@ pub(crate) fn measure<R: Send>(
         }
         Ok(summary.as_ref().map(|summary| keep(summary, took)))
     })
+}
+
+/// Tells the observer what lies ahead. Returns how many repetitions each point lacks.
+pub(crate) fn announce(
+    experiment: &Experiment,
+    name: &str,
+    tasks: &[Task],
+    observer: &dyn Observer,
+) -> BTreeMap<usize, usize> {
+    let mut lacking: BTreeMap<usize, usize> = BTreeMap::new();
+    for task in tasks {
+        *lacking.entry(task.point).or_default() += 1;
+    }
+    let lengths = tasks.iter().map(|task| length(experiment, task.point));
+    observer.planned(&Plan {
+        name: name.to_owned(),
+        points: lacking.len(),
+        repetitions: tasks.len(),
+        length: lengths.fold(Duration::ZERO, |sum, length| sum + length),
+    });
+    lacking
 }
 
 /// How many files may be open at once: three for each trace that is written, one for each channel of received audio, and
@@ -323,7 +338,7 @@ fn one(
     Ok(Some(summary))
 }
 
-fn length(experiment: &Experiment, point: usize) -> Duration {
+pub(crate) fn length(experiment: &Experiment, point: usize) -> Duration {
     let scenario = &experiment.points[point].scenario;
     scenario.duration + scenario.drain
 }

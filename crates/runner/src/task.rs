@@ -3,14 +3,14 @@
 use trunkline_experiment::{Experiment, Point};
 
 /// One repetition of one point.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Task {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
     /// The point's index in the experiment.
-    pub(crate) point: usize,
+    pub point: usize,
     /// Its index in the stored run.
-    pub(crate) stored: u32,
+    pub stored: u32,
     /// From 0.
-    pub(crate) repetition: u32,
+    pub repetition: u32,
 }
 
 /// The values of a point on the axes, as in the file.

@@ -24,6 +24,7 @@ pub(super) fn plan(global: &Global, arguments: &args::Plan) -> Result<u8, Failur
         wire: wire.as_ref(),
         tap: None,
         fleet: fleet.as_ref(),
+        elsewhere: None,
     };
     let named = super::named(&arguments.file).to_string();
     plan.precheck(&means, Some(Path::new(&named))).map_err(|error| failure(&error))?;

@@ -124,6 +124,7 @@ impl Planned {
             wire: app.wire.as_ref().ok(),
             tap: tap.map(|tap| tap as &dyn trunkline_runner::Tap),
             fleet,
+            elsewhere: None,
         })
     }
 }

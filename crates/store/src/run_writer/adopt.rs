@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
+use trunkline_metrics::RepetitionSummary;
+
 use super::{RunWriter, inside};
 use crate::StoreError;
 use crate::catalogue::RepetitionKey;
@@ -27,17 +29,7 @@ impl RunWriter {
     /// # Errors
     /// [`StoreError::Different`] if the run is not of the same experiment: then nothing was taken.
     pub fn adopt(&self, run: &StoredRun) -> Result<Adopted, StoreError> {
-        self.is_same(run)?;
-        let mut adopted = Adopted::default();
-        for point in &run.points {
-            for repetition in point.repetitions.iter().filter(|repetition| !repetition.partial) {
-                match self.take(&run.info, point.index, repetition)? {
-                    true => adopted.taken += 1,
-                    false => adopted.known += 1,
-                }
-            }
-        }
-        Ok(adopted)
+        self.adopt_points(run, |point| is_of_product(point, run), |_, _, _| {})
     }
 
     /// The same of a run that another store has exported.
@@ -45,6 +37,30 @@ impl RunWriter {
     /// # Errors
     /// As [`adopt`](RunWriter::adopt), or [`StoreError::NoArchive`].
     pub fn adopt_archive(&self, archive: impl Read) -> Result<Adopted, StoreError> {
+        self.unpacked(archive, |run| self.adopt(run))
+    }
+
+    /// The same of a run whose points a search has chosen: `is_point` returns true for a point, by its index, with this choice on the
+    /// axes. `each` receives every complete repetition, by point and repetition, even if it was here before.
+    ///
+    /// # Errors
+    /// As [`adopt_archive`](RunWriter::adopt_archive).
+    pub fn adopt_chosen(
+        &self,
+        archive: impl Read,
+        is_point: impl Fn(u32, &[usize]) -> bool,
+        each: impl FnMut(u32, u32, &RepetitionSummary),
+    ) -> Result<Adopted, StoreError> {
+        self.unpacked(archive, |run| {
+            self.adopt_points(run, |point| is_point(point.index, &point.choice), each)
+        })
+    }
+
+    fn unpacked(
+        &self,
+        archive: impl Read,
+        adopt: impl FnOnce(&StoredRun) -> Result<Adopted, StoreError>,
+    ) -> Result<Adopted, StoreError> {
         // On the disk of the runs, so that files become theirs without being copied, and in none of their folders.
         let store = &self.shared.store;
         let folder = tempfile::Builder::new().prefix("incoming-").tempdir_in(store);
@@ -52,7 +68,31 @@ impl RunWriter {
         let read = archive::read(archive, |_| Ok(Some((folder.path().to_path_buf(), ()))))?;
         let Some((mut run, ())) = read else { return Ok(Adopted::default()) };
         run.info.directory = folder.path().to_path_buf();
-        self.adopt(&run)
+        adopt(&run)
+    }
+
+    fn adopt_points(
+        &self,
+        run: &StoredRun,
+        is_point: impl Fn(&StoredPoint) -> bool,
+        mut each: impl FnMut(u32, u32, &RepetitionSummary),
+    ) -> Result<Adopted, StoreError> {
+        self.is_same(run)?;
+        if let Some(point) = run.points.iter().find(|point| !is_point(point)) {
+            let why = format!("point {} is not that of the sweep: a search has chosen it", point.index);
+            return Err(StoreError::Different { run: run.info.directory.clone(), why });
+        }
+        let mut adopted = Adopted::default();
+        for point in &run.points {
+            for repetition in point.repetitions.iter().filter(|repetition| !repetition.partial) {
+                match self.take(&run.info, point.index, repetition)? {
+                    true => adopted.taken += 1,
+                    false => adopted.known += 1,
+                }
+                repetition.summary.iter().for_each(|summary| each(point.index, repetition.index, summary));
+            }
+        }
+        Ok(adopted)
     }
 
     /// Refuses a run whose repetitions would not be those of this one.
@@ -70,10 +110,6 @@ impl RunWriter {
         }
         if own.version != other.version {
             return differ("the version of Trunkline", &own.version, &other.version);
-        }
-        if let Some(point) = run.points.iter().find(|point| !is_of_product(point, run)) {
-            let why = format!("point {} is not that of the sweep: a search has chosen it", point.index);
-            return Err(StoreError::Different { run: run.info.directory.clone(), why });
         }
         self.has_same_named_files(&run.info)
     }
