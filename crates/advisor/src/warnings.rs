@@ -1,5 +1,6 @@
 //! What else should be known of the network.
 
+use trunkline_audio::pipeline::Protection;
 use trunkline_core::{Duration, Ratio};
 
 use crate::choose::{Choice, Use};
@@ -122,8 +123,10 @@ fn of_choice(choice: &Choice, findings: &Findings) -> Vec<String> {
             ms(ENSEMBLE)
         ));
     }
+    // A block that is restored from others waits for them.
+    let waits = best.protection != Protection::None;
     let jitter = best.depth.saturating_sub(best.blocks.interval());
-    if choice.purpose == Use::Rehearsal && jitter > JITTER {
+    if !waits && choice.purpose == Use::Rehearsal && jitter > JITTER {
         all.push(format!(
             "{} of the latency is needed only to absorb jitter. If part of the path is Wi-Fi, a cable avoids \
             most of it.",

@@ -32,6 +32,11 @@ fn limit(queue: &Values) -> Option<String> {
     })
 }
 
+/// True if each flow has a virtual channel with a queue of its own, instead of the link's.
+fn has_channels(medium: &Values) -> bool {
+    medium.iter().any(|(name, _)| name == "vc") && medium.text("vc") == "flow"
+}
+
 /// The size of the parts in which a medium handles packets.
 fn chunk(medium: &Values) -> Option<Bytes> {
     medium.iter().find_map(|(name, value)| match value {
@@ -100,6 +105,9 @@ impl Scenario {
         let cause = self.dropped(&link, step, packet)?;
         let direction = self.direction(step);
         let (option, limit) = match cause {
+            DropCause::QueueFull if has_channels(&direction.values) => {
+                ("vc-limit", direction.values.limit("vc-limit").to_string())
+            }
             DropCause::QueueFull => ("queue.limit", limit(&direction.queue.1)?),
             DropCause::InputFull => ("input", direction.values.bytes("input").to_string()),
             DropCause::Policed => bucket(&direction.values, packet)?,

@@ -1,5 +1,7 @@
 //! A distribution of durations in bounded memory.
 
+use core::ops::RangeInclusive;
+
 use trunkline_core::Duration;
 
 use crate::histogram::Histogram;
@@ -11,7 +13,7 @@ use crate::summary::DelaySummary;
 ///
 /// Count, mean, deviation, minimum and maximum are exact always. Up to [`Delays::EXACT_UP_TO`] values are kept, and the
 /// percentiles are exact; from then on a histogram of three significant digits takes their place, whose percentiles are
-/// at most 0.1 % too high. Holds at most 512 KiB of samples or 320 KiB of histogram.
+/// at most 0.1 % too high. Holds at most 512 KiB of samples, then 960 KiB of histograms.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     moments: Moments,
@@ -23,7 +25,38 @@ pub struct Delays {
 #[derive(Clone, Debug)]
 enum Values {
     Kept { nanos: Vec<u64>, sorted: bool },
-    Counted(Histogram),
+    Counted(Counted),
+}
+
+/// The values as histograms. That of the values themselves is too coarse for deviations far smaller than the mean.
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    values: Histogram,
+    /// The mean of the values when the histograms took over.
+    centre: u64,
+    /// Distances of the values from it.
+    below: Histogram,
+    above: Histogram,
+}
+
+impl Counted {
+    fn record(&mut self, nanos: u64) {
+        self.values.record(nanos);
+        match nanos.checked_sub(self.centre) {
+            Some(distance) => self.above.record(distance),
+            None => self.below.record(self.centre - nanos),
+        }
+    }
+
+    /// The middle of each bucket of distances as a value, and the number of values in it.
+    fn around_centre(&self) -> impl Iterator<Item = (u64, u64)> {
+        let middle = |range: RangeInclusive<u64>| range.start() + (range.end() - range.start()) / 2;
+        let below =
+            self.below.recorded().map(move |(range, n)| (self.centre.saturating_sub(middle(range)), n));
+        below.chain(
+            self.above.recorded().map(move |(range, n)| (self.centre.saturating_add(middle(range)), n)),
+        )
+    }
 }
 
 impl Default for Values {
@@ -44,7 +77,7 @@ impl Delays {
         self.max = self.max.max(nanos);
         self.moments.add(value);
         match &mut self.values {
-            Values::Counted(histogram) => histogram.record(nanos),
+            Values::Counted(counted) => counted.record(nanos),
             Values::Kept { nanos: kept, sorted } if kept.len() < Self::EXACT_UP_TO => {
                 kept.push(nanos);
                 *sorted = false;
@@ -107,21 +140,17 @@ impl Delays {
     }
 
     /// The mean of |value - mean|, rounded to the nearest nanosecond (Schiavoni, Queiroz and Wanderley 2013, equation
-    /// 2). Exact while the values are kept; from the histogram each value counts as the middle of its bucket.
+    /// 2). Exact while the values are kept; then from a histogram of the distances from the mean, within 0.1 % of each.
     pub fn mean_absolute_deviation(&self) -> Duration {
         let n = u128::from(self.count().max(1));
         let sum = self.moments.sum();
         // |n x - sum| is n times the deviation, without a fraction.
         let scaled: u128 = match &self.values {
             Values::Kept { nanos, .. } => nanos.iter().map(|&x| (n * u128::from(x)).abs_diff(sum)).sum(),
-            Values::Counted(histogram) => histogram
-                .recorded()
-                .map(|(range, count)| {
-                    let middle = range.start() + (range.end() - range.start()).div_ceil(2);
-                    (n * u128::from(middle)).abs_diff(sum) / n * u128::from(count)
-                })
-                .fold(0, u128::saturating_add)
-                .saturating_mul(n),
+            Values::Counted(counted) => counted
+                .around_centre()
+                .map(|(value, count)| (n * u128::from(value)).abs_diff(sum) * u128::from(count))
+                .fold(0, u128::saturating_add),
         };
         let deviation = (scaled / n + n / 2) / n;
         Duration::from_nanos(u64::try_from(deviation).unwrap_or(u64::MAX))
@@ -154,12 +183,12 @@ impl Delays {
 
     #[cold]
     fn count_from_now_on(&mut self, next: u64) {
-        let mut histogram = Histogram::default();
+        let mut counted = Counted { centre: self.moments.mean().as_nanos(), ..Counted::default() };
         if let Values::Kept { nanos, .. } = &self.values {
-            nanos.iter().for_each(|&nanos| histogram.record(nanos));
+            nanos.iter().for_each(|&nanos| counted.record(nanos));
         }
-        histogram.record(next);
-        self.values = Values::Counted(histogram);
+        counted.record(next);
+        self.values = Values::Counted(counted);
     }
 
     /// The values at `ranks`, which increase and are within 1..=count; ranks outside are ignored.
@@ -177,7 +206,7 @@ impl Delays {
                 };
                 ranks.iter().filter_map(at).collect()
             }
-            Values::Counted(histogram) => {
+            Values::Counted(Counted { values: histogram, .. }) => {
                 let mut points = Vec::with_capacity(ranks.len());
                 let mut at_most = 0;
                 let mut wanted = ranks.iter().copied().peekable();
@@ -268,6 +297,16 @@ mod tests {
         let mean = sorted.iter().sum::<u64>() as f64 / n as f64;
         let exact = sorted.iter().map(|&v| (v as f64 - mean).abs()).sum::<f64>() / n as f64;
         let found = delays.mean_absolute_deviation().as_nanos() as f64;
+        assert!((found - exact).abs() < exact * 0.001, "{found} for {exact}");
+    }
+
+    #[test]
+    fn a_deviation_far_below_the_mean_is_right_within_a_thousandth() {
+        // 270 ms and up to 40 us more, as of a link with a little jitter.
+        let values: Vec<u64> = (0..200_000).map(|i: u64| 270_000_000 + i * 7_919 % 40_001).collect();
+        let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
+        let exact = values.iter().map(|&v| (v as f64 - mean).abs()).sum::<f64>() / values.len() as f64;
+        let found = of(values).mean_absolute_deviation().as_nanos() as f64;
         assert!((found - exact).abs() < exact * 0.001, "{found} for {exact}");
     }
 

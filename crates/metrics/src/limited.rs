@@ -14,6 +14,8 @@ pub struct SendLimit {
     pub conversations: u32,
     /// The rate of the slowest link of the path; `None` where that is not known.
     pub narrowest: Option<Rate>,
+    /// As much as the path carries, or all paths together of a flow between several hosts; `None` where that is not known.
+    pub carries: Option<Rate>,
     /// The largest packet that the path takes; `None` where that is not known.
     pub packet: Option<Bytes>,
     /// As a number of blocks, where the file counts those.
@@ -96,14 +98,14 @@ impl SendLimit {
         let in_blocks = self.blocks.map(|blocks| Bytes(blocks.saturating_mul(reached.message.count())));
         let bytes = in_blocks.map_or(self.bytes, |most| most.min(self.bytes));
         let at_most = bytes.count() as f64 * 8.0 * f64::from(self.conversations) / round_trip.as_secs_f64();
-        let path_is_narrower = self.narrowest.is_some_and(|narrowest| bits(narrowest) <= at_most);
+        let path_is_narrower = self.carries.is_some_and(|carries| bits(carries) <= at_most);
         let has_enough = reached.wanted.is_some_and(|wanted| bits(wanted) <= SHARE * at_most);
         let share = self.had(&reached) / at_most;
         let is_reached = (SHARE..=BEYOND).contains(&share);
         if round_trip.is_zero() || path_is_narrower || has_enough || !is_reached {
             return None;
         }
-        let target = reached.wanted.or(self.narrowest).map(bits);
+        let target = reached.wanted.or(self.carries).map(bits);
         let enough = target.map(|rate| {
             let each = rate / f64::from(self.conversations.max(1)) * round_trip.as_secs_f64() / 8.0;
             Bytes(each.ceil() as u64)
@@ -157,6 +159,7 @@ mod tests {
             bytes: Bytes(262_144),
             conversations: 1,
             narrowest: Some(MBIT(narrowest)),
+            carries: Some(MBIT(narrowest)),
             packet: Some(Bytes(1500)),
             blocks: None,
             on_sockets: None,
@@ -217,7 +220,7 @@ mod tests {
         assert_eq!(limited.at_most, Rate::from_bits_per_second(1_302_902));
         assert_eq!(limited.enough, Some(Bytes(251_500)));
         // Over a network that is not known such a message says nothing of a packet.
-        let unknown = SendLimit { narrowest: None, packet: None, back: None, ..window };
+        let unknown = SendLimit { narrowest: None, carries: None, packet: None, back: None, ..window };
         assert_eq!(unknown.judge(Reached { propagation: None, ..reached }), None);
     }
     #[test]

@@ -88,8 +88,9 @@ pub const PARAMETERS: &[Parameter] = &[
         doc: "Correlation time of the jitter. Two packets that leave the line a time t apart have delays correlated by \
               exp(-t/`jitter-memory`), whatever the packets between them: nearly the same delay after a hundredth of \
               it, independent ones after several times of it. Each delay alone has the distribution of `jitter` (an \
-              Ornstein-Uhlenbeck process, mapped to that distribution; the correlation holds exactly for `normal`, \
-              and nearly for others). Without this key, delays are independent.",
+              Ornstein-Uhlenbeck process, mapped to that distribution; the correlation is exact for `normal`, \
+              a little lower for `uniform` and `exponential`, and much lower for heavy tails and for a few values). \
+              Without this key, delays are independent.",
     },
     Parameter {
         name: "reorder",

@@ -20,17 +20,17 @@ const HEIGHT: f64 = 260.0;
 impl Drawn {
     /// The layout for a screen or a wide page.
     pub(crate) fn screen_frame(&self) -> Frame {
-        Frame { width: 540.0, plot_height: HEIGHT, columns: 1, theme: Theme::Page }
+        Frame { width: 540.0, plot_height: HEIGHT, columns: 1, theme: Theme::Page, labels: true }
     }
 
     /// The layout for a phone.
     pub(crate) fn phone_frame(&self) -> Frame {
-        Frame { width: 350.0, plot_height: 210.0, columns: 1, theme: Theme::Page }
+        Frame { width: 350.0, plot_height: 210.0, columns: 1, theme: Theme::Page, labels: false }
     }
 
     /// The layout of a file of its own.
     pub(crate) fn file_frame(&self) -> Frame {
-        Frame { width: 680.0, plot_height: 320.0, columns: 1, theme: Theme::Print }
+        Frame { width: 680.0, plot_height: 320.0, columns: 1, theme: Theme::Print, labels: true }
     }
 }
 

@@ -131,7 +131,7 @@ fn table_of(study: &Study, results: &TableResults) -> Markup {
 fn row_of(results: &TableResults, row: &Row, published: bool) -> Markup {
     markup! {
         tr {
-            @for (_, key) in &row.keys.0 { td data-v=[key.number().filter(|number| number.is_finite())] { (key) } }
+            @for (_, key) in &row.keys.0 { td.value data-v=[key.number().filter(|number| number.is_finite())] { (key) } }
             @for (metric, cell) in results.table.metrics.iter().zip(&row.cells) {
                 @if published {
                     td.number data-v=[cell.published.as_ref().map(|published| published.number)] { (printed(cell)) }

@@ -10,7 +10,7 @@ use crate::search::{Goal, Verdict};
 use crate::text;
 
 /// The layout of a file of its own.
-const FILE: Frame = Frame { width: 680.0, plot_height: 320.0, columns: 1, theme: Theme::Print };
+const FILE: Frame = Frame { width: 680.0, plot_height: 320.0, columns: 1, theme: Theme::Print, labels: true };
 
 /// Every figure as an SVG file: a name that says what it shows, without extension, and its text. For a PNG file see
 /// [`trunkline_report::chart::png`].

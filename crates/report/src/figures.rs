@@ -50,12 +50,12 @@ impl Figure {
     /// The layout for a screen or a wide page.
     pub(crate) fn screen_frame(&self) -> Frame {
         let (width, columns) = if self.wide { (1000.0, self.columns) } else { (540.0, 1) };
-        Frame { width, plot_height: self.height, columns, theme: Theme::Page }
+        Frame { width, plot_height: self.height, columns, theme: Theme::Page, labels: true }
     }
 
     /// The layout for a phone.
     pub(crate) fn phone_frame(&self) -> Frame {
-        Frame { width: 350.0, plot_height: 210.0, columns: 1, theme: Theme::Page }
+        Frame { width: 350.0, plot_height: 210.0, columns: 1, theme: Theme::Page, labels: false }
     }
 
     /// The layout of a file of its own.
@@ -64,7 +64,7 @@ impl Figure {
         // Many rows stay within a page.
         let rows = self.chart.panels.len().div_ceil(self.columns.max(1));
         let plot_height = if rows > 4 { 150.0 } else { 300.0 };
-        Frame { width, plot_height, columns: self.columns, theme: Theme::Print }
+        Frame { width, plot_height, columns: self.columns, theme: Theme::Print, labels: true }
     }
 }
 

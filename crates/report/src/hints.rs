@@ -115,8 +115,8 @@ fn cut(view: &View, side: &Side, flow: &str) -> Option<String> {
 fn unfinished(view: &View, side: &Side, flow: &str) -> Option<String> {
     let (place, counts) = first(view, side, flow, |summary| {
         let counts = summary.counts;
-        let nothing = counts.received + counts.late + counts.lost == 0 && counts.due() > 0;
-        (nothing || counts.unfinished * 2 > counts.due()).then_some(counts)
+        let nothing = counts.received + counts.late + counts.lost == 0;
+        (counts.unfinished > 0 && (nothing || counts.unfinished * 2 > counts.due())).then_some(counts)
     })?;
     let what = match counts.received + counts.late {
         0 => format!("Nothing of `{flow}` had arrived{place}"),

@@ -16,7 +16,7 @@ pub(super) fn listen(global: &Global, arguments: &Listen) -> Result<u8, Failure>
     if global.json {
         output::print_json(&as_json(arguments, &compared));
     } else {
-        output::print_words(as_text(&compared));
+        output::print_words(as_text(&sent, &compared));
     }
     Ok(output::DONE)
 }
@@ -35,9 +35,13 @@ fn read(path: &Path) -> Result<Recording, Failure> {
     Ok(Recording { sample_rate: reader.sample_rate(), channels })
 }
 
-fn as_text(compared: &Comparison) -> String {
+fn as_text(sent: &Recording, compared: &Comparison) -> String {
     let longest = compared.channels.iter().map(|channel| channel.alignment.compared).fold(0.0, f64::max);
-    let mut lines = vec![format!("{longest:.1} s compared")];
+    let sent = sent.channels.iter().map(Vec::len).max().unwrap_or(0) as f64 / f64::from(sent.sample_rate);
+    let mut lines = vec![match sent - longest >= 0.1 {
+        true => format!("{longest:.1} s of {sent:.1} s compared"),
+        false => format!("{longest:.1} s compared"),
+    }];
     lines.push(output::table(&alignments(compared), output::screen()));
     lines.push(String::new());
     lines.push(output::table(&measures(compared), output::screen()));
@@ -242,13 +246,16 @@ mod tests {
             std::iter::repeat_n(0.0, first).chain((0..8000 - first).map(sample)).collect()
         };
         let recording = |samples: Vec<f32>| Recording { sample_rate: 8000, channels: vec![samples] };
-        let shown = |received| as_text(&compare(&recording(tone(0)), &recording(received)).unwrap());
+        let sent = recording(tone(0));
+        let shown = |received| as_text(&sent, &compare(&sent, &recording(received)).unwrap());
         let noisy = |(n, sample): (usize, f32)| sample + (n * 7919 % 101) as f32 / 50_000.0;
         let doubtful = shown(tone(300).into_iter().enumerate().map(noisy).collect());
         let row = doubtful.lines().nth(2).unwrap();
         assert_eq!(row.matches('?').count(), 2, "{doubtful}");
         assert!(doubtful.contains("the delay is known only up to multiples of"), "{doubtful}");
         let certain = shown(tone(0));
-        assert!(!certain.contains('?'), "{certain}");
+        assert!(!certain.contains('?') && certain.starts_with("1.0 s compared\n"), "{certain}");
+        let half = shown(tone(0)[..4000].to_vec());
+        assert!(half.starts_with("0.5 s of 1.0 s compared\n"), "{half}");
     }
 }

@@ -1,11 +1,13 @@
 //! Reads flows.
 
 use core::ops::Range;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trunkline_core::schema::Kind;
-use trunkline_core::{Duration, FlowId, Time};
+use trunkline_core::schema::{Kind, Value};
+use trunkline_core::{Duration, FlowId, Rate, Time};
 use trunkline_metrics::{FlowMeta, Lasting, Measured, SendLimit};
+use trunkline_network::medium;
 use trunkline_traffic::Answer;
 
 use super::Reader;
@@ -360,22 +362,66 @@ fn presence(sinks: &[Sink]) -> Vec<Range<Time>> {
     sinks.iter().map(of_sink).collect()
 }
 
-/// The most that a flow's conversations may have under way, on the path to its first sink.
+/// The most that a flow's conversations may have under way, on the path to its first sink. `None` where it is not known how
+/// much that path carries, as over a shared medium: then nobody can tell what limits the flow.
 fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
     let (option, bytes) = flow.transport.in_flight_in_sim()?;
     let block = flow.transport.largest_block();
     let sink = flow.to.first()?;
     let direction = |step: &PathStep| &links[step.link].directions[usize::from(step.from_port)];
+    let narrowest = sink.forward.iter().map(|step| capacity(*step, links)).min()??;
     Some(SendLimit {
         option,
         bytes,
         conversations: if flow.transport.is_shared() { 1 } else { flow.meta.members },
-        narrowest: sink.forward.iter().map(|step| direction(step).rate).min(),
+        narrowest: Some(narrowest),
+        carries: Some(carried(flow, links)?),
         packet: sink.forward.iter().map(|step| direction(step).mtu).chain(block).min(),
         blocks: flow.transport.window_in_blocks(),
         on_sockets: flow.transport.in_flight(),
         back: Some(propagation_of(&sink.backward, links)),
     })
+}
+
+/// As much as the paths of all hosts between which a flow is made carry together, each to its first sink.
+fn carried(flow: &Flow, links: &[Link]) -> Option<Rate> {
+    let ends = flow.each.iter().map(|ends| &ends.to);
+    let sinks: Vec<&Sink> = match flow.each.is_empty() {
+        true => flow.to.first().into_iter().collect(),
+        false => ends.filter_map(|to| to.first()).collect(),
+    };
+    let mut crossed: BTreeMap<(usize, u16), u64> = BTreeMap::new();
+    for step in sinks.iter().flat_map(|sink| &sink.forward) {
+        *crossed.entry((step.link, step.from_port)).or_default() += 1;
+    }
+    // A link has a share for each path that crosses it, and each path is as wide as its smallest share.
+    let of_path = |sink: &&Sink| {
+        let share = |step: &PathStep| {
+            Some(capacity(*step, links)?.bits_per_second() / crossed[&(step.link, step.from_port)])
+        };
+        sink.forward.iter().map(share).min()?
+    };
+    let paths: Option<Vec<u64>> = sinks.iter().map(of_path).collect();
+    Some(Rate::from_bits_per_second(paths?.into_iter().fold(0, u64::saturating_add)))
+}
+
+/// The most that a link carries in one direction: its rate, or that of its shaper or policer. `None` of a medium whose stations
+/// share it, or that has no rate.
+fn capacity(step: PathStep, links: &[Link]) -> Option<Rate> {
+    let link = &links[step.link];
+    let direction = &link.directions[usize::from(step.from_port)];
+    let values = &direction.values;
+    let given = |name: &str| {
+        let found = values.iter().find(|(key, _)| *key == name);
+        let is_rate = found.is_some_and(|(_, value)| matches!(value, Value::Rate(_) | Value::Series(_)));
+        is_rate.then(|| Rate::from_bits_per_second(values.over_time(name).max()))
+    };
+    let kind = &medium::KINDS[link.medium];
+    let is_shared = *kind.stations.end() > 2;
+    let has_rate = kind.parameters.iter().any(|parameter| parameter.name == "rate");
+    let policed = given("committed-rate").filter(|_| values.text("policing") == "discard");
+    let shaped = ["line", "shape-rate", "shape-pcr", "shape-scr"].into_iter().filter_map(given);
+    (has_rate && !is_shared).then(|| shaped.chain(policed).fold(direction.rate, Rate::min))
 }
 
 fn propagation_of(path: &[PathStep], links: &[Link]) -> Duration {

@@ -26,6 +26,8 @@ pub struct Frame {
     pub columns: usize,
     /// Where colours come from.
     pub theme: Theme,
+    /// True if a pointer over a marker shows its label.
+    pub labels: bool,
 }
 
 const TEXT: f64 = 12.0;
@@ -148,7 +150,7 @@ fn legend(out: &mut String, entries: &[Entry], frame: Frame, top: f64) -> f64 {
                 write!(out, "<path d=\"M{from} {at}H{to}\" stroke=\"{colour}\" stroke-width=\"2\"{dash}/>");
         }
         if entry.look.marked {
-            marker(out, frame.theme, entry.look, x + SWATCH / 2.0, y - 4.0, "");
+            markers(out, frame.theme, entry.look, [(x + SWATCH / 2.0, y - 4.0, "")]);
         }
         for (place, line) in label.iter().enumerate() {
             y += if place == 0 { 0.0 } else { LINE };
@@ -204,7 +206,7 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
             limit_line(out, &chart.y.scale, bound, frame.theme, &area);
         }
         for series in &panel.series {
-            draw(out, chart, series, frame.theme, &area);
+            draw(out, chart, series, frame, &area);
         }
         for bound in &panel.bounds {
             limit_label(out, chart, &panel.series, bound, frame.theme, &area);
@@ -265,7 +267,8 @@ fn limit_label(out: &mut String, chart: &Chart, series: &[Series], bound: &Bound
     text(out, area.right - 2.0, at, &fit(&bound.label, SMALL, area.right - area.left), style);
 }
 
-fn draw(out: &mut String, chart: &Chart, series: &Series, theme: Theme, area: &Area) {
+fn draw(out: &mut String, chart: &Chart, series: &Series, frame: Frame, area: &Area) {
+    let Frame { theme, labels, .. } = frame;
     let colour = theme.colour(series.look);
     let places: Vec<(f64, f64)> =
         series.data.iter().map(|d| (area.x(&chart.x.scale, d.x), area.y(&chart.y.scale, d.y))).collect();
@@ -297,7 +300,7 @@ fn draw(out: &mut String, chart: &Chart, series: &Series, theme: Theme, area: &A
         }
         Kind::Markers | Kind::Points => {
             if series.kind == Kind::Markers && places.len() > 1 {
-                let path = polyline(&places);
+                let path = polyline(&simplified(&places));
                 let _ = write!(
                     out,
                     "<path d=\"{path}\" stroke=\"{colour}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" \
@@ -320,32 +323,42 @@ fn draw(out: &mut String, chart: &Chart, series: &Series, theme: Theme, area: &A
                     "<path d=\"{bars}\" stroke=\"{colour}\" stroke-width=\"1.2\" fill=\"none\"/>"
                 );
             }
-            for (datum, (x, y)) in series.data.iter().zip(&places) {
-                marker(out, theme, series.look, *x, *y, &datum.label);
-            }
+            let labelled = series
+                .data
+                .iter()
+                .zip(&places)
+                .map(|(datum, (x, y))| (*x, *y, if labels { &datum.label[..] } else { "" }));
+            markers(out, theme, series.look, labelled);
         }
     }
 }
 
-/// A marker whose shape goes with the colour; hollow for the live side.
-fn marker(out: &mut String, theme: Theme, look: Look, x: f64, y: f64, label: &str) {
+/// Markers at places, each with its label, whose shape goes with the colour; hollow for the live side.
+fn markers<'l>(
+    out: &mut String,
+    theme: Theme,
+    look: Look,
+    places: impl IntoIterator<Item = (f64, f64, &'l str)>,
+) {
     let colour = theme.colour(look);
     let fill = if look.dashed { theme.ground().to_owned() } else { colour.clone() };
-    let (x0, y0) = (coordinate(x), coordinate(y));
+    let _ = write!(out, "<g fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.4\">");
     // Where colours begin anew, shapes do not.
     let hue = look.hue.unwrap_or(0);
-    let shape = match (hue + hue / 8) % 4 {
-        0 => format!("M{} {y0}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", coordinate(x - 4.0)),
-        1 => format!("M{} {}h7v7h-7z", coordinate(x - 3.5), coordinate(y - 3.5)),
-        2 => format!("M{x0} {}l4.6 8h-9.2z", coordinate(y - 5.0)),
-        _ => format!("M{x0} {}l4.8 4.8l-4.8 4.8l-4.8 -4.8z", coordinate(y - 4.8)),
-    };
-    let _ = write!(out, "<path d=\"{shape}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.4\"");
-    if label.is_empty() {
-        out.push_str("/>");
-    } else {
-        let _ = write!(out, "><title>{}</title></path>", escaped(label));
+    for (x, y, label) in places {
+        let (x0, y0) = (coordinate(x), coordinate(y));
+        let shape = match (hue + hue / 8) % 4 {
+            0 => format!("M{} {y0}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", coordinate(x - 4.0)),
+            1 => format!("M{} {}h7v7h-7z", coordinate(x - 3.5), coordinate(y - 3.5)),
+            2 => format!("M{x0} {}l4.6 8h-9.2z", coordinate(y - 5.0)),
+            _ => format!("M{x0} {}l4.8 4.8l-4.8 4.8l-4.8 -4.8z", coordinate(y - 4.8)),
+        };
+        let _ = match label {
+            "" => write!(out, "<path d=\"{shape}\"/>"),
+            label => write!(out, "<path d=\"{shape}\"><title>{}</title></path>", escaped(label)),
+        };
     }
+    out.push_str("</g>");
 }
 
 /// All dots as one path: lines of no length with round ends. Dots on the same half pixel are drawn once.

@@ -51,7 +51,7 @@ fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup 
                         tr {
                             (axis_values(view, point))
                             th scope="row" { (medium.name) }
-                            @if let Some(station) = medium.station { td.value.whole { (station) } }
+                            @if let Some(station) = medium.station { td.value { (station) } }
                             @for (figure, scale) in medium.figures.iter().zip(&scales) {
                                 (cell(figure.quantity, *scale, figure.estimate))
                             }

@@ -109,8 +109,10 @@ pub fn whole_html(
 
 /// A section of a page with small figures, each with an id of its own, as a screen and a phone show them; nothing without figures.
 pub fn figure_section(figures: &[(String, Chart)]) -> Markup {
-    const SCREEN: Frame = Frame { width: 540.0, plot_height: 260.0, columns: 1, theme: Theme::Page };
-    const PHONE: Frame = Frame { width: 350.0, plot_height: 210.0, columns: 1, theme: Theme::Page };
+    const SCREEN: Frame =
+        Frame { width: 540.0, plot_height: 260.0, columns: 1, theme: Theme::Page, labels: true };
+    const PHONE: Frame =
+        Frame { width: 350.0, plot_height: 210.0, columns: 1, theme: Theme::Page, labels: false };
     html! {
         @if !figures.is_empty() {
             section aria-labelledby="figures" {

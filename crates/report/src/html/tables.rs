@@ -289,7 +289,7 @@ pub(super) fn axis_values(view: &View, point: &StoredPoint) -> Markup {
     html! {
         @for axis in 0..view.axes().len() {
             @let value = shown_on(point, view.axes(), axis);
-            td.value.whole[value.chars().count() <= SHORT] data-v=[number(axis)] { (value) }
+            td.value.wide[value.chars().count() > SHORT] data-v=[number(axis)] { (value) }
         }
     }
 }
@@ -311,13 +311,18 @@ pub(super) fn cell_of(
     };
     let (mean, half_width, unit) = scale.estimate(quantity, &estimate);
     html! {
-        td.number.extra[extra] data-v=(estimate.mean) {
+        td.extra[extra] data-v=(to_six_digits(estimate.mean)) {
             (mark)
             (mean)
-            @if !unit.is_empty() { " " span.unit { (unit) } }
+            @if !unit.is_empty() { " " i { (unit) } }
             @if let Some(half) = half_width { @if half != "0" { " " small { "± " (half) } } }
         }
     }
+}
+
+/// Enough to sort by.
+fn to_six_digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 /// Per point, link direction and side: what the network did. Empty if no side has links.
