@@ -29,6 +29,47 @@ fn a_described_link_is_learned_verified_and_written_as_a_profile() {
     bench.run(&["check", "x.toml"]).ok();
     bench.write("y.toml", experiment.replace("found.toml", "found.draws/07.toml"));
     bench.run(&["run", "y.toml", "--no-report"]).ok();
+
+    // Limits are answered over the links that explain the measurement as well.
+    let drawn = |draws: u32| {
+        let drawn = experiment
+            .replace("profile = \"found.toml\"", &format!("profile = \"found.toml\"\ndraws = {draws}"));
+        format!("{drawn}[limits]\n\"flow.f.latency.p99\" = \"< 50 ms\"\n")
+    };
+    bench.write("z.toml", drawn(20));
+    let ran = bench.run(&["run", "z.toml", "--no-report"]).ok();
+    assert!(ran.out.contains("The limit holds in all 20 draws."), "{}", ran.out);
+    let json = bench.run(&["run", "z.toml", "--no-report", "--json"]).ok().json();
+    assert_eq!(json["limits"][0]["runs"][0]["draws"], serde_json::json!({ "holds": 20, "of": 20 }));
+    let plan = [
+        "plan",
+        "z.toml",
+        "--maximise",
+        "flow.f.count",
+        "--from",
+        "1",
+        "--to",
+        "40",
+        "--repetitions",
+        "2",
+        "--no-report",
+    ];
+    let planned = bench.run(&plan).ok();
+    assert!(planned.out.contains(" keeps the limits in 20 of 20 draws"), "{}", planned.out);
+    // The library keeps the draws too, and shares them.
+    bench.run(&["paths", "import", "found.toml"]).ok();
+    bench.run(&["paths", "export", "found", "--to", "found.tar"]).ok();
+    bench.run(&["paths", "remove", "found"]).ok();
+    assert!(!bench.store().join("paths/found.draws").exists());
+    bench.run(&["paths", "import", "found.tar"]).ok();
+    std::fs::create_dir(bench.path("elsewhere")).expect("a new folder");
+    bench.write("elsewhere/z.toml", drawn(20).replace("found.toml", "found"));
+    bench.run(&["check", "elsewhere/z.toml"]).ok();
+
+    bench.write("z.toml", drawn(21));
+    let refused = bench.run(&["check", "z.toml"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("`found.toml` has 20 draws; use at most that many"), "{}", refused.err);
 }
 
 #[test]

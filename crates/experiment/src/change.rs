@@ -32,7 +32,7 @@ impl Experiment {
         let invalid = |remark: crate::problem::Remark| remark.message;
         link_profile::fill_in_files(&mut root, &shelf, u64::MAX).map_err(invalid)?;
         let table = root.table().cloned().unwrap_or_default();
-        let swept = sweep::read(&schema, &self.text, &table, &mut Vec::new());
+        let swept = sweep::read(&schema, &self.text, &table, &shelf, &mut Vec::new());
         let point = swept.iter().zip(&self.points[point].choice);
         let point = point.flat_map(|(swept, chosen)| sweep::values(&swept.axis.key, &swept.nodes[*chosen]));
         sweep::apply_point(&schema, &mut root, &shelf, u64::MAX, point);

@@ -135,7 +135,7 @@ fn parse_tree(
     let mut remarks = Vec::new();
     // The keys of the sweep are looked up among all names.
     part.bounds.check_tree(schema, root).map_err(|remark| vec![remark])?;
-    let swept = sweep::read(schema, text, &table, &mut remarks);
+    let swept = sweep::read(schema, text, &table, shelf, &mut remarks);
     let limits = limits::read(&table, &mut remarks);
     // Points have copies of the tree. The values of the other points would make them quadratic.
     let mut without_sweep = root.clone();

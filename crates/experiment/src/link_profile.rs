@@ -12,6 +12,14 @@ use crate::tree::{self, Entry, Item, Node, Table};
 /// The key that names one.
 pub(crate) const PROFILE: &str = "profile";
 
+/// The key with the number of links that take the place of a profile.
+pub(crate) const DRAWS: &str = "draws";
+
+/// The profile of a draw, counted from 1: `home.draws/01.toml` beside `home.toml`.
+pub(crate) fn draw(profile: &str, number: u64) -> String {
+    format!("{}.{DRAWS}/{number:02}.toml", profile.strip_suffix(".toml").unwrap_or(profile))
+}
+
 /// The profiles, in the order of the reference.
 pub(crate) const PROFILES: &[(Choice, &str)] = &[
     (

@@ -22,7 +22,7 @@ pub struct Experiment {
     pub name: String,
     /// The file's text with its settings, as stored with every run.
     pub text: String,
-    /// What was set beside the file; the text has it already.
+    /// Settings beside the file; the text has them already.
     pub settings: Vec<Setting>,
     /// What it names, as it was read; stored with every run too.
     pub files: NamedFiles,
@@ -30,7 +30,7 @@ pub struct Experiment {
     pub repetitions: u32,
     /// The seed from which all random streams derive.
     pub seed: u64,
-    /// What is swept, in the file's order. Empty for a single point.
+    /// The swept keys, in the order of the file. Empty for a single point.
     pub axes: Vec<Axis>,
     /// Every combination of swept values (one point without values if nothing is swept), the last axis fastest.
     pub points: Vec<Point>,
@@ -49,6 +49,18 @@ pub struct Axis {
     pub numbers: Option<Vec<f64>>,
     /// The unit of `numbers`: `KiB`, `ms`, `kbit/s`, or empty for counts.
     pub unit: String,
+}
+
+impl Axis {
+    /// True if its values are draws of learned paths, by their numbers.
+    pub fn is_draws(&self) -> bool {
+        self.key.split(',').all(|key| is_draws(key.trim()))
+    }
+}
+
+/// True for the key of an axis of draws: `link.home.draws`.
+pub(crate) fn is_draws(key: &str) -> bool {
+    matches!(key.split('.').collect::<Vec<_>>()[..], ["link", _, "draws"])
 }
 
 /// One combination of swept values.

@@ -107,7 +107,13 @@ fn link_profiles(page: &mut String) {
          it, are relative to the experiment file. Keys in the link's own table override those of the file, in both \
          directions or in one.\n\n\
          `profile = \"wifi-g-ap\"` sets the keys below; keys in the link's own table override it. Each of these profiles \
-         is fitted to a published measurement of a network, without the hosts at its ends.\n",
+         is fitted to a published measurement of a network, without the hosts at its ends.\n\n\
+         #### Draws of a learned path\n\n\
+         Beside the profile `home.toml`, `trunkline learn` writes the folder `home.draws` with links that explain its \
+         measurement as well. With `draws = 20`, the links `home.draws/01.toml` to `home.draws/20.toml` take the place of \
+         the profile, each at a point of its own, and reports say in how many of the draws each limit holds. Draws are the \
+         last axis, behind those of `[sweep]`; keys in the link's own table, and swept ones, override theirs. Links with the same \
+         profile have the same draw at every point. Draws of different profiles are combined, each with each.\n",
     );
     for (choice, text) in PROFILES {
         let _ = write!(page, "\n#### `{}`\n\n{}\n\n```toml\n{text}```\n", choice.name, choice.doc);

@@ -1,5 +1,7 @@
 //! Sweeps: finds swept keys in the schema, and puts swept values into copies of the tree.
 
+mod draws;
+
 use core::ops::Range;
 use std::collections::BTreeSet;
 
@@ -7,7 +9,7 @@ use trunkline_core::schema::{Default as Preset, Kind};
 
 use crate::files::Shelf;
 use crate::link_profile;
-use crate::model::Axis;
+use crate::model::{Axis, is_draws};
 use crate::problem::{Remark, suggestion};
 use crate::quantity;
 use crate::range;
@@ -35,13 +37,18 @@ pub(crate) struct Sweepable {
 /// Keys that are the whole run's and cannot differ between points.
 pub(crate) const FIXED: [&str; 3] = ["name", "repetitions", "seed"];
 
-/// Reads the sweep of a file.
-pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<Remark>) -> Vec<Swept> {
+/// Reads the sweep of a file, and behind it the draws of its links.
+pub(crate) fn read(
+    schema: &Schema,
+    text: &str,
+    root: &Table,
+    shelf: &Shelf<'_>,
+    remarks: &mut Vec<Remark>,
+) -> Vec<Swept> {
     let entries = flattened(root, "sweep", remarks);
     let keys: Vec<&str> = entries.iter().flat_map(|(key, _, _)| together(key)).collect();
     let known = if entries.is_empty() { Vec::new() } else { sweepable(schema, root, &keys) };
     let mut swept = Vec::new();
-    let mut points: u64 = 1;
     for (key, key_span, node) in &entries {
         if remarks.len() >= MOST_REMARKS {
             break;
@@ -91,13 +98,14 @@ pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<
             remarks.push(Remark::new(nodes[twice].span.clone(), message));
             continue;
         }
-        points = points.saturating_mul(nodes.len() as u64);
         let (unit, numbers) = match kind.and_then(|kind| quantity::axis(&kind, &nodes)) {
             Some((unit, numbers)) => (unit, Some(numbers)),
             None => (String::new(), None),
         };
         swept.push(Swept { axis: Axis { key: key.clone(), values, numbers, unit }, nodes });
     }
+    swept.extend(draws::read(root, &keys, shelf, remarks));
+    let points = swept.iter().fold(1, |points: u64, swept| points.saturating_mul(swept.nodes.len() as u64));
     if points > MOST_POINTS {
         let at = root.get("sweep").map_or(0..0, |entry| entry.key_span.clone());
         let message =
@@ -124,6 +132,9 @@ pub(crate) fn values<'a>(key: &'a str, value: &'a Node) -> impl Iterator<Item = 
 
 /// The key of this name, or why there is none.
 pub(crate) fn find<'k>(key: &str, known: &'k [Sweepable]) -> Result<&'k Sweepable, String> {
+    if is_draws(key) {
+        return Err(format!("`{key}` makes an axis of its own and cannot be swept"));
+    }
     known.iter().find(|known| known.key == key).ok_or_else(|| match FIXED.contains(&key) {
         true => format!("`{key}` applies to all points and cannot be swept"),
         false => format!("there is no key `{key}`{}", nearest(key, known, "swept")),
@@ -342,10 +353,15 @@ pub(crate) fn apply_point<'v>(
     most: u64,
     point: impl Iterator<Item = (&'v str, &'v Node)>,
 ) {
-    let is_profile = |(key, _): &(&str, &Node)| key.starts_with("link.") && key.ends_with(".profile");
+    let is_profile =
+        |(key, _): &(&str, &Node)| is_draws(key) || key.starts_with("link.") && key.ends_with(".profile");
     let (profiles, others): (Vec<_>, Vec<_>) = point.partition(is_profile);
     for (key, value) in &profiles {
-        apply(schema, root, key, value);
+        // A draw is a profile.
+        match key.strip_suffix(link_profile::DRAWS).filter(|_| is_draws(key)) {
+            Some(link) => apply(schema, root, &format!("{link}{}", link_profile::PROFILE), value),
+            None => apply(schema, root, key, value),
+        }
     }
     if !profiles.is_empty() {
         // Reading the link reports errors of the file.

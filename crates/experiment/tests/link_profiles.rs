@@ -98,6 +98,13 @@ impl Files for Profiles {
                 "rate = \"50 Mbit\"\nrat = 5\n[backward]\ndelay = \"9 parsecs\"\nqueue = \"fofo\"\n"
             }
             "torn.toml" => "rate = \"50 Mbit/s\n",
+            "learned.toml" => "rate = \"5 Mbit/s\"\ndelay = \"1 ms\"\n",
+            "learned.draws/01.toml" | "other.draws/01.toml" => {
+                "[forward]\nrate = \"4 Mbit/s\"\n[backward]\nrate = \"8 Mbit/s\"\n"
+            }
+            "learned.draws/02.toml" => "rate = \"6 Mbit/s\"\n",
+            "other.toml" => "rate = \"7 Mbit/s\"\n",
+            "learned.draws/03.toml" => "rate = 3\n",
             "needy.toml" => "rate = \"1 Mbit/s\"\nshape-burst = \"3 KB\"\n",
             _ => return Err(FilesError::new("does not exist")),
         };
@@ -226,4 +233,95 @@ fn what_is_wrong_in_a_file_is_told_with_its_own_lines() {
         ["x.toml:8:11: `shape-burst` needs `shape-rate`; without it, it has no effect"]
     );
     assert!(headlines("profile = \"nowhere\"")[0].ends_with("; the path of a file ends in `.toml`"));
+}
+
+#[test]
+fn draws_take_the_place_of_the_profile_as_the_last_axis() {
+    let sweep = "[sweep]\n\"flow.f.count\" = [1, 2]\n";
+    let experiment = with_files("profile = \"learned.toml\"\ndraws = 2", sweep)
+        .unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(experiment.axes.len(), 2);
+    let axis = &experiment.axes[1];
+    assert_eq!(
+        (axis.key.as_str(), axis.values.as_slice()),
+        ("link.l.draws", &["1".to_owned(), "2".to_owned()][..])
+    );
+    assert!(axis.is_draws() && !experiment.axes[0].is_draws());
+    let rates = (0..4).map(|point| mbits(&experiment, point));
+    assert_eq!(rates.collect::<Vec<_>>(), [[4, 8], [6, 6], [4, 8], [6, 6]]);
+    let delays = experiment.points.iter().map(|point| point.scenario.links[0].directions[0].delay);
+    assert!(delays.into_iter().all(|delay| delay == Duration::ZERO), "nothing of the profile is left");
+    assert!(experiment.files.by_path().contains_key("learned.draws/02.toml"), "kept with the run");
+
+    // The link's own keys, and swept ones, override those of the draws.
+    for (own, sweep) in [("rate = \"9 Mbit/s\"", ""), ("", "[sweep]\n\"link.l.rate\" = [\"9 Mbit/s\"]\n")] {
+        let link = format!("profile = \"learned.toml\"\ndraws = 2\n{own}");
+        let experiment = with_files(&link, sweep).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!([mbits(&experiment, 0), mbits(&experiment, 1)], [[9, 9], [9, 9]], "{sweep}");
+    }
+}
+
+#[test]
+fn links_of_one_profile_have_the_same_draw_and_others_are_combined() {
+    let with = |profile: &str, draws: u32| {
+        let second =
+            format!("[link.m]\nbetween = [\"a\", \"b\"]\nprofile = \"{profile}\"\ndraws = {draws}\n");
+        with_files("profile = \"learned.toml\"\ndraws = 2\n", &format!("path = [\"l\"]\n{second}"))
+    };
+    let same = with("learned.toml", 2).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(same.axes.len(), 1);
+    assert_eq!(same.axes[0].key, "link.l.draws, link.m.draws");
+    assert!(same.axes[0].is_draws());
+    let rates = |point: usize| {
+        let links = &same.points[point].scenario.links;
+        [0, 1].map(|link| links[link].directions[point].rate.bits_per_second() / 1_000_000)
+    };
+    assert_eq!([rates(0), rates(1)], [[4, 4], [6, 6]]);
+    let other = with("other.toml", 1).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!((other.axes.len(), other.points.len()), (2, 2));
+    let problems = with("learned.toml", 1).unwrap_err().to_string();
+    assert!(problems.contains("give both the same number of draws"), "{problems}");
+}
+
+#[test]
+fn draws_that_cannot_be_had_are_reported_at_the_key() {
+    for (link, rest, expected) in [
+        (
+            "profile = \"other.toml\"\ndraws = 2",
+            "",
+            "x.toml:9:9: `other.draws/02.toml` does not exist: `other.toml` has 1 draws",
+        ),
+        (
+            "profile = \"home.toml\"\ndraws = 2",
+            "",
+            "x.toml:9:9: `home.draws/01.toml` does not exist: `home.toml` has no draws",
+        ),
+        ("profile = \"learned.toml\"\ndraws = 3", "", "learned.draws/03.toml:1:8: "),
+        (
+            "profile = \"wifi-g-adhoc\"\ndraws = 2",
+            "",
+            "x.toml:9:9: `draws` needs a `profile` that `trunkline learn` has written",
+        ),
+        ("draws = 2", "", "x.toml:8:9: `draws` needs a `profile`"),
+        ("profile = \"learned.toml\"\ndraws = 0", "", "x.toml:9:9: "),
+        ("profile = \"learned.toml\"\ndraws = \"two\"", "", "x.toml:9:9: "),
+        (
+            "profile = \"learned.toml\"\ndraws = 2",
+            "[sweep]\n\"link.l.profile\" = [\"other.toml\"]\n",
+            "x.toml:9:9: the sweep replaces the profile of the link `l`",
+        ),
+        (
+            "profile = \"learned.toml\"",
+            "[sweep]\n\"link.l.draws\" = [1, 2]\n",
+            "`link.l.draws` makes an axis of its own and cannot be swept",
+        ),
+        (
+            "profile = \"learned.toml\"\ndraws = 1000",
+            "[sweep]\n\"flow.f.count\" = [1]",
+            "has 3 draws; use at most",
+        ),
+    ] {
+        let problems = with_files(link, rest).expect_err(link).to_string();
+        assert!(problems.contains(expected), "{link}: {problems}");
+    }
 }

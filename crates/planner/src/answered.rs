@@ -3,26 +3,29 @@
 use serde_json::Value;
 use trunkline_experiment::edit::{Edit, EditError, apply, outline};
 
+use crate::draws::over_draws;
 use crate::plan::Plan;
 use crate::run::{Answer, Found};
 use crate::search::Goal;
 
 /// The experiment file with what was found: the key has the last value that keeps the limits. Where more is swept, that is
-/// the combination with the best of them, and it is written as well. `None` if no value was shown to keep them.
+/// the combination with the best of them, and it is written as well; over draws of learned paths, a value counts that keeps them
+/// in all. `None` if no value was shown to keep them.
 ///
 /// `text` is the file that the plan was made for. All that is not concerned stays in it as it is written.
 ///
 /// # Errors
 /// If the file says the key in a way that cannot be edited.
 pub fn answered(text: &str, plan: &Plan, found: &Found) -> Option<Result<String, EditError>> {
-    let (answer, kept) = best(plan.goal, &found.answers)?;
+    let (answer, kept) = best(plan, &found.answers)?;
     Some(written(text, plan, answer, kept))
 }
 
 /// The combination of what else is swept whose answer is best; the first of those that are alike.
-fn best(goal: Goal, answers: &[Answer]) -> Option<(&Answer, u64)> {
-    let kept = answers.iter().rev().filter_map(|answer| Some((answer, answer.edge.kept?)));
-    kept.max_by_key(|(_, kept)| match goal {
+fn best<'a>(plan: &Plan, answers: &'a [Answer]) -> Option<(&'a Answer, u64)> {
+    let groups = over_draws(plan, answers);
+    let kept = groups.iter().rev().filter_map(|group| Some((group.answers[0], group.in_all()?)));
+    kept.max_by_key(|(_, kept)| match plan.goal {
         Goal::Maximise => *kept,
         Goal::Minimise => u64::MAX - kept,
     })
@@ -35,7 +38,7 @@ fn written(text: &str, plan: &Plan, answer: &Answer, kept: u64) -> Result<String
     let value: Value =
         serde_json::from_str(&literal).unwrap_or_else(|_| Value::from(literal.trim_matches('"')));
     let mut edits = set_all(plan.key.key(), &value);
-    for (axis, chosen) in plan.axes.iter().zip(&answer.choice) {
+    for (axis, chosen) in plan.axes.iter().zip(&answer.choice).filter(|(axis, _)| !axis.is_draws()) {
         let own =
             swept.iter().find(|swept| swept.key == axis.key).and_then(|swept| swept.values.get(*chosen));
         // What is held against the key stands in the plan alone.
@@ -120,7 +123,7 @@ source = "voice"   # 64 kbit/s
             unfinished: Vec::new(),
         };
         let answers: Vec<Answer> = kept.iter().enumerate().map(answer).collect();
-        let (answer, kept) = best(plan.goal, &answers)?;
+        let (answer, kept) = best(plan, &answers)?;
         Some(written(FILE, plan, answer, kept).expect("it can be edited"))
     }
 

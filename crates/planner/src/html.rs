@@ -27,6 +27,7 @@ pub fn html(plan: &Plan, found: &Found, report: Option<&str>) -> String {
             @if let ([only], true) = (found.answers.as_slice(), plan.axes.is_empty()) {
                 p { (text::answer(plan, found, only)) }
             } @else {
+                @for sentence in crate::draws::sentences(plan, &found.answers) { p { (sentence) } }
                 (edges(plan, found))
                 @for answer in found.answers.iter().filter(|answer| answer.needs_words()) {
                     p { strong { (text::combination(&plan.axes, &answer.choice, |_| true)) ": " } (text::answer(plan, found, answer)) }

@@ -1,10 +1,11 @@
-//! What was found, for programs.
+//! The answer of a plan, for programs.
 
 use serde_json::Value;
 
+use crate::draws::{OverDraws, over_draws};
 use crate::output::{
-    PlanAnswer, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict, PlanOutput, PlanRising,
-    PlanTrial, PlanUnfinished, PlanValue, PlanVerdict,
+    PlanAnswer, PlanDraws, PlanDrawsKept, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict,
+    PlanOutput, PlanRising, PlanTrial, PlanUnfinished, PlanValue, PlanVerdict,
 };
 use crate::plan::Plan;
 use crate::run::{Answer, Found, Trial};
@@ -49,12 +50,29 @@ pub fn of_plan(plan: &Plan, found: &Found) -> PlanFound {
             repetitions: forecast.repetitions,
             time_s: forecast.left.as_secs_f64(),
         }),
+        draws: over_draws(plan, &found.answers)
+            .iter()
+            .filter(|_| plan.has_draws())
+            .map(|group| of_draws(plan, group))
+            .collect(),
         answers: found.answers.iter().map(|answer| of_answer(plan, found, answer)).collect(),
     }
 }
 
 fn value(plan: &Plan, value: u64) -> PlanValue {
     PlanValue { value: plan.key.written(value), number: plan.key.number(value) }
+}
+
+fn of_draws(plan: &Plan, group: &OverDraws) -> PlanDraws {
+    let on_axis = plan.axes.iter().zip(&group.answers[0].choice).filter(|(axis, _)| !axis.is_draws());
+    let kept =
+        group.kept.iter().map(|(kept, draws)| PlanDrawsKept { value: value(plan, *kept), draws: *draws });
+    PlanDraws {
+        values: on_axis.map(|(axis, chosen)| (axis.key.clone(), axis.values.get(*chosen).cloned())).collect(),
+        of: group.answers.len(),
+        kept: kept.collect(),
+        sentence: group.sentence(plan),
+    }
 }
 
 fn of_answer(plan: &Plan, found: &Found, answer: &Answer) -> PlanAnswer {

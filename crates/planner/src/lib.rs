@@ -6,6 +6,7 @@
 //! run. The answer is shown on the [`terminal`](terminal()), as [JSON](json()) and as a [page](html()) with its figures.
 
 mod answered;
+mod draws;
 mod figures;
 mod forecast;
 mod html;

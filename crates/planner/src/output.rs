@@ -53,8 +53,35 @@ pub struct PlanFound {
     /// The expected effort after the probe; missing if the plan was interrupted before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<PlanEstimate>,
+    /// Over the draws of learned paths, the values that keep the limits in all of them or in most; missing if the file has no
+    /// `draws`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub draws: Vec<PlanDraws>,
     /// An answer for every combination of the other swept values.
     pub answers: Vec<PlanAnswer>,
+}
+
+/// Values that keep the limits in most draws of learned paths, for one combination of what else is swept.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PlanDraws {
+    /// The other swept values, by key.
+    pub values: BTreeMap<String, Option<String>>,
+    /// Number of draws.
+    pub of: usize,
+    /// The best values for all draws, for 95 %, for 90 % and for half of them, as far as there are any.
+    pub kept: Vec<PlanDrawsKept>,
+    /// The same in a sentence.
+    pub sentence: String,
+}
+
+/// A value with the draws in which it keeps the limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PlanDrawsKept {
+    /// The value.
+    #[serde(flatten)]
+    pub value: PlanValue,
+    /// The number of these draws.
+    pub draws: usize,
 }
 
 /// The expected effort of a plan.

@@ -182,6 +182,11 @@ impl Plan {
         Ok(trunkline_runner::precheck(&means.request(&self.first, named.unwrap_or(&self.file)))?)
     }
 
+    /// True if draws of learned paths are among the axes.
+    pub(crate) fn has_draws(&self) -> bool {
+        self.axes.iter().any(Axis::is_draws)
+    }
+
     /// A new search for one combination of what else is swept.
     pub(crate) fn search(&self) -> Search {
         Search::new(self.goal, self.range.clone(), self.begin, self.precision)

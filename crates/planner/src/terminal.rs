@@ -22,6 +22,9 @@ pub fn terminal(plan: &Plan, found: &Found, screen: Screen) -> String {
             out.table(&trials(plan, found, only));
         }
         several => {
+            for sentence in crate::draws::sentences(plan, &found.answers) {
+                out.paragraph(&capitalised(&sentence), BOLD);
+            }
             out.table(&answers(plan, found));
             for answer in several.iter().filter(|answer| answer.needs_words()) {
                 let combination = text::combination(&plan.axes, &answer.choice, |_| true);

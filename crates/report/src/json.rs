@@ -12,9 +12,9 @@ use trunkline_store::{RunInfo, StoredRun};
 use crate::bundles::{Row, rows};
 use crate::media::{Medium, MediumFigure, definition, media};
 use crate::output::{
-    self, FigureDefinition, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow, ReportLimit,
-    ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide, ReportSink, RunLimit,
-    RunSummary,
+    self, FigureDefinition, LimitDraws, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow,
+    ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide, ReportSink,
+    RunLimit, RunSummary,
 };
 use crate::units::Quantity;
 use crate::verdict::{Outcome, Verdict, headline};
@@ -114,11 +114,11 @@ fn of_limit(view: &View, limit: &trunkline_experiment::Limit) -> ReportLimit {
         condition: limit.condition.clone(),
         figure: crate::limited::figure(limit).id.to_owned(),
         bound: limit.bound,
-        runs: view.sides.iter().map(|side| of_verdict(side, &Verdict::of(limit, view, side))).collect(),
+        runs: view.sides.iter().map(|side| of_verdict(view, side, &Verdict::of(limit, view, side))).collect(),
     }
 }
 
-fn of_verdict(side: &Side, verdict: &Verdict) -> RunLimit {
+fn of_verdict(view: &View, side: &Side, verdict: &Verdict) -> RunLimit {
     let point = |p: &crate::verdict::PointVerdict| LimitPoint {
         point: p.point,
         outcome: p.outcome.into(),
@@ -129,6 +129,7 @@ fn of_verdict(side: &Side, verdict: &Verdict) -> RunLimit {
     RunLimit {
         run: side.info().id,
         outcome: verdict.outcome().into(),
+        draws: verdict.draws(view).map(|(holds, of)| LimitDraws { holds, of }),
         worst: verdict.worst().map(|worst| worst.point),
         points: verdict.points.iter().map(point).collect(),
     }

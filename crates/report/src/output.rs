@@ -207,11 +207,24 @@ pub struct RunLimit {
     pub run: u64,
     /// The outcome over all points.
     pub outcome: LimitOutcome,
+    /// In how many draws of learned paths it holds; missing if the file has no `draws`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws: Option<LimitDraws>,
     /// The index of the worst point; null if nothing was measured.
     #[schema(required = true)]
     pub worst: Option<u32>,
     /// The outcome at every point.
     pub points: Vec<LimitPoint>,
+}
+
+/// The draws of learned paths in which a limit holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitDraws {
+    /// Draws in which it holds at all other values of the sweep.
+    pub holds: usize,
+    /// All draws.
+    pub of: usize,
 }
 
 /// The outcome of a limit at a point.

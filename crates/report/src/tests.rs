@@ -1,10 +1,10 @@
-//! What holds for every report, however odd the run.
+//! Properties of every report, however odd the run.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use roxmltree::{Document, ParsingOptions};
-use trunkline_experiment::{Operator, Subject};
+use trunkline_experiment::{Axis, Operator, Subject};
 use trunkline_metrics::figures::{flow, of_flows, of_links};
 use trunkline_store::{Backend, Status, StoredRun};
 
@@ -323,6 +323,61 @@ fn verdicts_follow_the_mean_over_repetitions() {
     let view = View::new(&live, None);
     let expected = "Both limits hold at 3 of 4 points. None applies at the other.";
     assert_eq!(headline(&view, &view.sides[0]).text, expected);
+}
+
+/// The points of the swept run as draws of a learned path.
+fn drawn() -> StoredRun {
+    let mut run = fixtures::swept(Backend::Sim);
+    let values = (1..=4).map(|draw: u32| draw.to_string()).collect();
+    run.axes = vec![Axis { key: "link.trunk.draws".to_owned(), values, numbers: None, unit: String::new() }];
+    run
+}
+
+#[test]
+fn limits_hold_in_some_of_the_draws() {
+    let run = drawn();
+    let view = View::new(&run, None);
+    let told = headline(&view, &view.sides[0]);
+    assert!(told.text.starts_with("Both limits hold in 1 of 4 draws. Worst: "), "{}", told.text);
+    assert_eq!(told.outcome, Some(Outcome::Broken), "not in all");
+    let loss = Verdict::of(&run.limits[0], &view, &view.sides[0]);
+    assert_eq!(loss.where_(Outcome::Holds, &view), "2 of 4 draws");
+    assert_eq!(loss.draws(&view), Some((2, 4)));
+    assert!(terminal(&run, Screen::default()).contains("2 of 4 draws"));
+    assert!(html(&run, None).contains("2 of 4 draws"));
+    let value = json(&run, None);
+    assert_eq!(value["limits"][0]["runs"][0]["draws"], serde_json::json!({ "holds": 2, "of": 4 }));
+    assert!(json(&fixtures::swept(Backend::Sim), None)["limits"][0]["runs"][0]["draws"].is_null());
+    let one = StoredRun { limits: run.limits[..1].to_vec(), ..run };
+    assert!(
+        json(&one, None)["runs"][0]["headline"]
+            .as_str()
+            .unwrap()
+            .starts_with("The limit holds in 2 of 4 draws.")
+    );
+}
+
+#[test]
+fn beside_other_axes_limits_hold_in_draws_at_each_value() {
+    let mut run = drawn();
+    run.axes.insert(
+        0,
+        Axis {
+            key: "flow.bulk.count".to_owned(),
+            values: vec!["1".into(), "2".into()],
+            numbers: None,
+            unit: String::new(),
+        },
+    );
+    for (point, choice) in run.points.iter_mut().zip([[0, 0], [0, 1], [1, 0], [1, 1]]) {
+        point.choice = choice.to_vec();
+    }
+    run.axes[1].values.truncate(2);
+    let view = View::new(&run, None);
+    let loss = Verdict::of(&run.limits[0], &view, &view.sides[0]);
+    let expected = "bulk.count = 1: 2 of 2 draws; bulk.count = 2: 0 of 2 draws";
+    assert_eq!(loss.where_(Outcome::Holds, &view), expected);
+    assert_eq!(loss.draws(&view), Some((0, 2)), "in no draw at all counts");
 }
 
 fn throughput(index: usize) -> Subject {

@@ -1,8 +1,11 @@
-//! Whether the limits of the file hold.
+//! Verdicts on the limits of the file.
 
-use trunkline_experiment::{Figure, Limit, Operator};
+use std::collections::BTreeMap;
+
+use trunkline_experiment::{Axis, Figure, Limit, Operator};
 use trunkline_metrics::Estimate;
 use trunkline_metrics::figures::FigureKind;
+use trunkline_store::StoredPoint;
 
 use crate::limited::{self, whose};
 use crate::units::Readable as _;
@@ -135,6 +138,17 @@ impl<'a> Verdict<'a> {
         more.abs() / less.abs()
     }
 
+    /// The draws of learned paths in which it holds at all other values of the sweep, and all draws; `None` without draws.
+    pub(crate) fn draws(&self, view: &View) -> Option<(usize, usize)> {
+        let draws = by_axes(view, |axis| axis.is_draws());
+        let holds = |points: &&Vec<u32>| {
+            let here = || self.points.iter().filter(|p| points.contains(&p.point));
+            here().any(|p| p.outcome == Outcome::Holds)
+                && here().all(|p| matches!(p.outcome, Outcome::Holds | Outcome::NotApplicable))
+        };
+        view.axes().iter().any(Axis::is_draws).then(|| (draws.values().filter(holds).count(), draws.len()))
+    }
+
     pub(crate) fn count(&self, outcome: Outcome) -> usize {
         self.points.iter().filter(|p| p.outcome == outcome).count()
     }
@@ -147,6 +161,30 @@ impl<'a> Verdict<'a> {
     }
 }
 
+/// The points by their values on some axes.
+fn by_axes(view: &View, of: impl Fn(&Axis) -> bool) -> BTreeMap<Vec<usize>, Vec<u32>> {
+    let mut groups: BTreeMap<Vec<usize>, Vec<u32>> = BTreeMap::new();
+    for point in view.points() {
+        let choice = point.choice.iter().zip(view.axes()).filter(|(_, axis)| of(axis));
+        groups.entry(choice.map(|(chosen, _)| *chosen).collect()).or_default().push(point.index);
+    }
+    groups
+}
+
+/// `19 of 20 draws`; if something else is swept too, `bulk.count = 1: 20 of 20 draws; bulk.count = 2: 19 of 20 draws`.
+fn draws_phrase(indices: &[u32], view: &View) -> String {
+    if view.is_drawn_only() {
+        return view.at_points(indices.len()).trim_start_matches("in ").to_owned();
+    }
+    let axes: Vec<Axis> = view.axes().iter().filter(|axis| !axis.is_draws()).cloned().collect();
+    let phrase = |(choice, points): (Vec<usize>, Vec<u32>)| {
+        let point = StoredPoint { index: 0, choice, repetitions: Vec::new() };
+        let there = points.iter().filter(|point| indices.contains(point)).count();
+        format!("{}: {there} of {} draws", point_name(&point, &axes), points.len())
+    };
+    by_axes(view, |axis| !axis.is_draws()).into_iter().map(phrase).collect::<Vec<_>>().join("; ")
+}
+
 /// Names a set of points as shortly as possible.
 pub(crate) fn points_phrase(indices: &[u32], view: &View) -> String {
     const LISTED: usize = 8;
@@ -155,6 +193,11 @@ pub(crate) fn points_phrase(indices: &[u32], view: &View) -> String {
     match (indices.len(), view.axes()) {
         (0, _) => "none".to_owned(),
         (_, []) => "the only point".to_owned(),
+        (n, axes) if axes.iter().any(Axis::is_draws) && (n < all || view.is_drawn_only()) => {
+            let others: usize =
+                axes.iter().filter(|axis| !axis.is_draws()).map(|axis| axis.values.len()).product();
+            if others <= LISTED { draws_phrase(indices, view) } else { format!("{n} of {all} points") }
+        }
         (n, _) if n == all && n > 1 => format!("all {n} points"),
         (n, [axis]) if n <= LISTED => {
             let values: Vec<String> = points().map(|p| shown_on(p, view.axes(), 0)).collect();
@@ -191,7 +234,7 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
             }
             (1, 1) => "One point".to_owned(),
             (n, all) if n == all => format!("All {all} points"),
-            (n, all) => of_points(n, all),
+            (n, all) => format!("{n} of {all} points"),
         };
         let text = format!("{measured} measured; the file sets no limits.");
         return Headline { outcome: None, text };
@@ -201,7 +244,13 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
     let limits = verdicts.len();
     if let Some(first) = broken.first() {
         let passing = view.points().iter().filter(|p| all_hold(&verdicts, p.index)).count();
+        let hold = match limits {
+            1 => "The limit holds".to_owned(),
+            2 => "Both limits hold".to_owned(),
+            n => format!("All {n} limits hold"),
+        };
         let mut text = match broken.len() {
+            _ if view.is_drawn_only() => format!("{hold} {}", view.at_points(passing)),
             1 if limits == 1 => "The limit is broken".to_owned(),
             2 if limits == 2 => "Both limits are broken".to_owned(),
             n if n == limits => format!("All {n} limits are broken"),
@@ -209,8 +258,9 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
         };
         if view.is_swept() {
             text += &match passing {
+                _ if view.is_drawn_only() => String::new(),
                 0 => "; no point meets all of them".to_owned(),
-                n => format!("; all hold at {}", of_points(n, points)),
+                n => format!("; all hold {}", view.at_points(n)),
             };
             text += if side.is_unfinished() { " so far" } else { "" };
         }
@@ -272,11 +322,12 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
     let hold = if points == 1 { hold.trim_end_matches(',').to_owned() } else { hold };
     let at = match view.points().iter().filter(|p| all_hold(&verdicts, p.index)).count() {
         _ if points == 1 => ".".to_owned(),
-        passing if passing == points => format!(" at all {points} points."),
+        passing if passing == points => format!(" {}.", view.at_points(passing)),
         passing => {
             let elsewhere = if limits == 1 { "It does not apply" } else { "None applies" };
             format!(
-                " at {passing} of {points} points. {elsewhere} at the other{}.",
+                " {}. {elsewhere} at the other{}.",
+                view.at_points(passing),
                 if points - passing == 1 { "" } else { "s" }
             )
         }
@@ -284,7 +335,7 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
     Headline { outcome: Some(Outcome::Holds), text: format!("{hold}{at}") }
 }
 
-fn has_data(point: &trunkline_store::StoredPoint) -> bool {
+fn has_data(point: &StoredPoint) -> bool {
     point.repetitions.iter().any(|r| r.summary.is_some())
 }
 
@@ -293,10 +344,6 @@ fn all_hold(verdicts: &[Verdict], point: u32) -> bool {
     let here = || verdicts.iter().flat_map(|v| v.points.iter().filter(|p| p.point == point));
     here().any(|p| p.outcome == Outcome::Holds)
         && here().all(|p| matches!(p.outcome, Outcome::Holds | Outcome::NotApplicable))
-}
-
-fn of_points(n: usize, all: usize) -> String {
-    if n == all { format!("all {all} points") } else { format!("{n} of {all} points") }
 }
 
 fn judge(limit: &Limit, point: u32, figures: &[Figure]) -> PointVerdict {

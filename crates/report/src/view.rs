@@ -62,9 +62,25 @@ impl<'a> View<'a> {
         &self.run().limits
     }
 
-    /// Whether anything was swept.
+    /// True if anything was swept.
     pub(crate) fn is_swept(&self) -> bool {
         !self.axes().is_empty()
+    }
+
+    /// True if points differ in the draws of learned paths only.
+    pub(crate) fn is_drawn_only(&self) -> bool {
+        self.is_swept() && self.axes().iter().all(Axis::is_draws)
+    }
+
+    /// `at 7 of 64 points`, or `in 19 of 20 draws` if points differ in draws only.
+    pub(crate) fn at_points(&self, n: usize) -> String {
+        let all = self.points().len();
+        let (at, points) = if self.is_drawn_only() { ("in", "draws") } else { ("at", "points") };
+        match n {
+            0 => format!("{at} none of {all} {points}"),
+            n if n == all => format!("{at} all {all} {points}"),
+            n => format!("{at} {n} of {all} {points}"),
+        }
     }
 
     /// The points by their indices in the run that the report is about.

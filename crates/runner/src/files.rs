@@ -1,6 +1,6 @@
 //! Reading an experiment file and what it names.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use trunkline_experiment::{Experiment, Files, FilesError, Problems, Setting};
@@ -20,14 +20,14 @@ pub fn library() -> Option<&'static Path> {
     LIBRARY.get().map(PathBuf::as_path)
 }
 
-/// A file of the folder of learned paths, by its plain name.
+/// A file of the folder of learned paths, by its plain name, or a draw of a path.
 pub fn learned(path: &str) -> Option<Vec<u8>> {
-    let is_plain = Path::new(path).file_name() == Some(path.as_ref());
-    library().filter(|_| is_plain).and_then(|folder| std::fs::read(folder.join(path)).ok())
+    let is_one = is_of_library(Path::new(path));
+    library().filter(|_| is_one).and_then(|folder| std::fs::read(folder.join(path)).ok())
 }
 
-/// Files beside an experiment file: its relative paths start in its folder. Plain names that are not there are those of learned
-/// paths.
+/// Files beside an experiment file: its relative paths start in its folder. Plain names that are not there, and those of draws, are
+/// those of learned paths.
 #[derive(Clone, Debug)]
 pub struct DirectoryFiles {
     directory: PathBuf,
@@ -49,6 +49,13 @@ impl Files for DirectoryFiles {
             read => read.map_err(|e| FilesError::new(describe(&e))),
         }
     }
+}
+
+/// True for the name of a file of a learned path, or of a draw of it: `home.draws/01.toml`.
+fn is_of_library(path: &Path) -> bool {
+    let mut parts = path.components().map(|part| matches!(part, Component::Normal(_)));
+    let is_draw = path.parent().and_then(Path::extension).is_some_and(|extension| extension == "draws");
+    parts.clone().count() <= 1 + usize::from(is_draw) && parts.all(|is_name| is_name)
 }
 
 /// Why an experiment file could not be loaded: bad input, exit code 2.

@@ -946,6 +946,13 @@ export interface components {
             /** @description `flow.voice.latency.p999` */
             key: string;
         };
+        /** @description The draws of learned paths in which a limit holds. */
+        LimitDraws: {
+            /** @description Draws in which it holds at all other values of the sweep. */
+            holds: number;
+            /** @description All draws. */
+            of: number;
+        };
         /**
          * @description Whether a limit holds.
          * @enum {string}
@@ -1372,6 +1379,24 @@ export interface components {
                 [key: string]: string | null;
             };
         };
+        /** @description Values that keep the limits in most draws of learned paths, for one combination of what else is swept. */
+        PlanDraws: {
+            /** @description The best values for all draws, for 95 %, for 90 % and for half of them, as far as there are any. */
+            kept: components["schemas"]["PlanDrawsKept"][];
+            /** @description Number of draws. */
+            of: number;
+            /** @description The same in a sentence. */
+            sentence: string;
+            /** @description The other swept values, by key. */
+            values: {
+                [key: string]: string | null;
+            };
+        };
+        /** @description A value with the draws in which it keeps the limits. */
+        PlanDrawsKept: components["schemas"]["PlanValue"] & {
+            /** @description The number of these draws. */
+            draws: number;
+        };
         /** @description The expected effort of a plan. */
         PlanEstimate: {
             /**
@@ -1396,6 +1421,11 @@ export interface components {
              * @description Confidence of each verdict, from 0 to 1.
              */
             confidence: number;
+            /**
+             * @description Over the draws of learned paths, the values that keep the limits in all of them or in most; missing if the file has no
+             *     `draws`.
+             */
+            draws?: components["schemas"]["PlanDraws"][];
             estimate?: components["schemas"]["PlanEstimate"] | null;
             /**
              * Format: int32
@@ -2075,6 +2105,7 @@ export interface components {
         };
         /** @description The outcome of a limit in a run. */
         RunLimit: {
+            draws?: components["schemas"]["LimitDraws"] | null;
             /** @description The outcome over all points. */
             outcome: components["schemas"]["LimitOutcome"];
             /** @description The outcome at every point. */

@@ -19,8 +19,8 @@ use crate::output::{self, Failure};
 /// The largest file of a path: a trace of an hour.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Files of a path at most.
-const MAX_FILES: usize = 64;
+/// Files of a path at most, draws among them.
+const MAX_FILES: usize = 1_100;
 
 pub(super) fn paths(global: &Global, arguments: &Paths) -> Result<u8, Failure> {
     let folder = folder(global)?;
@@ -45,6 +45,17 @@ pub(super) fn folder(global: &Global) -> Result<PathBuf, Failure> {
 
 /// Characters of a path's name: those of its files are longer.
 const LONGEST_NAME: usize = 80;
+
+/// True for a file of a path: beside its description, or a draw of it.
+fn is_file(file: &str) -> bool {
+    is_name(file) || file.split_once('/').is_some_and(|(folder, draw)| is_name(folder) && is_name(draw))
+}
+
+/// The draws beside a description, as `home.draws/01.toml`.
+fn draws(folder: &Path, name: &str) -> Vec<String> {
+    let draw = |number| format!("{name}.draws/{number:02}.toml");
+    (1..=1_000).map(draw).take_while(|draw| folder.join(draw).is_file()).collect()
+}
 
 fn failure(error: LibraryError) -> Failure {
     match &error {
@@ -211,6 +222,10 @@ impl Incoming {
                 bounded(&beside).map_err(|error| failed(&format_args!("names `{file}`, which {error}")))?;
             files.insert(file, bytes);
         }
+        for draw in draws(path.parent().unwrap_or(Path::new("")), name) {
+            let bytes = bounded(&path.with_file_name(&draw)).map_err(|error| failed(&error))?;
+            files.insert(draw, bytes);
+        }
         Ok(Incoming { name: name.to_owned(), files })
     }
 
@@ -222,27 +237,41 @@ impl Incoming {
         for entry in archive.entries().map_err(cut)? {
             let entry = entry.map_err(cut)?;
             let path = entry.path().map_err(cut)?.to_string_lossy().into_owned();
-            if !is_name(&path) || !entry.header().entry_type().is_file() || files.len() >= MAX_FILES {
+            if !is_file(&path) || !entry.header().entry_type().is_file() || files.len() >= MAX_FILES {
                 return Err(format!("is not a file of `trunkline paths export`: it contains `{path}`"));
             }
             // The whole archive is in memory, so that no entry is longer than it.
             let mut bytes = Vec::new();
             entry.take(MAX_BYTES).read_to_end(&mut bytes).map_err(cut)?;
-            if let Some(stem) = path.strip_suffix(".toml")
+            if let Some(stem) = path.strip_suffix(".toml").filter(|stem| !stem.contains('/'))
                 && name.replace(stem.to_owned()).is_some()
             {
                 return Err("contains several paths".to_owned());
             }
             files.insert(path, bytes);
         }
-        Ok(Incoming { name: name.ok_or("contains no path")?, files })
+        let incoming = Incoming { name: name.ok_or("contains no path")?, files };
+        let folder = format!("{}.draws/", incoming.name);
+        if let Some(other) = incoming.draws().find(|draw| !draw.starts_with(&folder)) {
+            return Err(format!("is not a file of `trunkline paths export`: it contains `{other}`"));
+        }
+        Ok(incoming)
+    }
+
+    /// The draws of the path.
+    fn draws(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().filter(|file| file.contains('/')).map(String::as_str)
     }
 
     /// Refuses a description that no link can have.
     fn check(&self) -> Result<(), Failure> {
+        let draws = match self.draws().count() {
+            0 => String::new(),
+            count => format!("draws = {count}\n"),
+        };
         let text = format!(
             "name = \"path\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.path]\nbetween = [\"a\", \"b\"]\n\
-             profile = \"{0}.toml\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = \"voice\"\n",
+             profile = \"{0}.toml\"\n{draws}[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = \"voice\"\n",
             self.name
         );
         Experiment::parse(&text, "the library", self)
@@ -261,6 +290,10 @@ impl Incoming {
         std::fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))?;
         for (file, bytes) in &self.files {
             let path = folder.join(file);
+            if let Some((draws, _)) = file.split_once('/') {
+                let draws = folder.join(draws);
+                std::fs::create_dir_all(&draws).map_err(|error| Failure::unwritable(&draws, &error))?;
+            }
             std::fs::write(&path, bytes).map_err(|error| Failure::unwritable(&path, &error))?;
         }
         Ok(())
@@ -293,6 +326,7 @@ fn export(global: &Global, folder: &Path, name: &str, to: Option<&Path>) -> Resu
     let target = to.map_or_else(|| PathBuf::from(format!("{name}.tar")), Path::to_path_buf);
     let mut files = vec![format!("{name}.toml")];
     files.extend(path.files().into_iter().filter(|file| is_name(file)));
+    files.extend(draws(folder, name));
     let mut contents = Vec::new();
     for file in files {
         let bytes = bounded(&folder.join(&file));
@@ -321,12 +355,15 @@ fn export(global: &Global, folder: &Path, name: &str, to: Option<&Path>) -> Resu
 fn remove(global: &Global, folder: &Path, names: &[String]) -> Result<u8, Failure> {
     // All must be there before any is gone.
     let paths = names.iter().map(|name| read(folder, name)).collect::<Result<Vec<_>, Failure>>()?;
-    let gone = |path: &Path| match std::fs::remove_file(path) {
+    let done = |path: &Path, result: std::io::Result<()>| match result {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::unwritable(path, &error)),
         _ => Ok(()),
     };
+    let gone = |path: &Path| done(path, std::fs::remove_file(path));
     for path in &paths {
         gone(&folder.join(format!("{}.toml", path.name)))?;
+        let draws = folder.join(format!("{}.draws", path.name));
+        done(&draws, std::fs::remove_dir_all(&draws))?;
     }
     // Files that another path names too stay.
     let mut used = Vec::new();

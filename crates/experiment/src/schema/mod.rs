@@ -424,6 +424,14 @@ impl Schema {
                      `home.toml`: see [profiles of links](#profiles-of-links). Keys in this table override its keys.",
                 ),
                 Key::new(
+                    link_profile::DRAWS,
+                    Shape::Plain(Kind::Integer { min: 1, max: 1000 }),
+                    Preset::Absent,
+                    "Of the links that explain a learned path as well as its `profile` does, this many take the place of \
+                     the profile, one after the other, as on an axis of the sweep: `home.draws/01.toml` and so on beside \
+                     `home.toml`. See [draws of a learned path](#draws-of-a-learned-path).",
+                ),
+                Key::new(
                     "medium",
                     Shape::Medium(media()),
                     medium::KINDS.first().map_or(Preset::Required, |first| Preset::Text(first.name)),

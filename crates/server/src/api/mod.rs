@@ -39,14 +39,14 @@ pub use papers::{
 };
 pub use paths::Paths;
 pub use plan::{
-    NewPlan, PlanAnswer, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict, PlanResult,
-    PlanRising, PlanTrial, PlanUnfinished, PlanValue, PlanVerdict,
+    NewPlan, PlanAnswer, PlanDraws, PlanDrawsKept, PlanEstimate, PlanFound, PlanGoal, PlanLimit,
+    PlanLimitVerdict, PlanResult, PlanRising, PlanTrial, PlanUnfinished, PlanValue, PlanVerdict,
 };
 pub use predict::{NewPrediction, PredictedPoint, Prediction};
 pub use report::{
-    Estimate, FigureDefinition, FigureQuantity, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow,
-    ReportHeard, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide,
-    ReportSink, RunLimit,
+    Estimate, FigureDefinition, FigureQuantity, LimitDraws, LimitOutcome, LimitPoint, Report, ReportBundle,
+    ReportFlow, ReportHeard, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun,
+    ReportSide, ReportSink, RunLimit,
 };
 pub use rewind::{
     FlowInQueue, Remedies, Rewind, RewoundConnection, RewoundEvent, RewoundMessage, RewoundPart, RewoundQueue,

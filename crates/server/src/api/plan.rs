@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 pub use trunkline_planner::output::{
-    PlanAnswer, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict, PlanRising, PlanTrial,
-    PlanUnfinished, PlanValue, PlanVerdict,
+    PlanAnswer, PlanDraws, PlanDrawsKept, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict,
+    PlanRising, PlanTrial, PlanUnfinished, PlanValue, PlanVerdict,
 };
 use utoipa::ToSchema;
 
