@@ -53,6 +53,28 @@ fn a_trace_is_learned_kept_shared_and_run() {
 }
 
 #[test]
+fn placeholders_are_not_listed_as_learned() {
+    let bench = Bench::new();
+    bench.write("half.toml", "rate = \"1 Mbit/s\"\n[backward]\nloss = \"100 %\"\n");
+    let ran = bench.run(&["learn", "--over", "half.toml", "--gentle", "--to", "learned.toml"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    bench.run(&["paths", "import", "learned.toml"]).ok();
+    let listed = bench.run(&["paths", "--json"]).ok().json();
+    let directions = &listed["paths"][0]["directions"];
+    assert!(directions[0]["rate"].as_str().unwrap().ends_with("bit/s"), "{listed}");
+    assert_eq!(directions[0]["queue"], "-", "it was not loaded");
+    assert_eq!(
+        [&directions[1]["rate"], &directions[1]["delay"], &directions[1]["queue"]],
+        ["-", "-", "-"],
+        "{listed}"
+    );
+    bench.write("other.toml", "rate = \"2 Mbit/s\"\n");
+    bench.run(&["paths", "import", "other.toml"]).ok();
+    let compared = bench.run(&["paths", "compare", "learned", "other"]).ok().out;
+    assert!(compared.contains("1 Gbit/s (a placeholder)"), "{compared}");
+}
+
+#[test]
 fn what_is_wrong_is_said_and_nothing_is_written() {
     let bench = Bench::new();
     bench.write("empty.pcap", "");

@@ -9,6 +9,7 @@ use crate::estimate::{base, jitter, loss, rate, reordering};
 use crate::fit::{Comparison, Family, Fitted, Parameter, choose};
 use crate::link::{Link, Loss, Queue};
 use crate::observations::{Observations, ObservedFlow, Packet, Way};
+use crate::placeholder::PLACEHOLDER;
 use crate::replay::Replay;
 
 /// A direction as it was learned.
@@ -294,21 +295,22 @@ fn load(
     responses: &[Response],
     learned: &mut Learned,
 ) {
+    let unknown = |why: &str| ("queue", format!("{PLACEHOLDER}, not measured: {why}"));
+    learned.evidence.push(("rate", "gaps in trains of packets".to_owned()));
     let Some(strongest) = responses.iter().max_by(|a, b| a.sent.total_cmp(&b.sent)) else {
-        learned.evidence.push(("rate", "gaps in trains of packets".to_owned()));
-        learned.evidence.push(("queue", "not measured: the path was not loaded".to_owned()));
+        learned.evidence.push(unknown("the path was not loaded"));
         return;
     };
     let is_overloaded = |r: &&Response| r.is_lossy(0.02) || r.late[1] > 5e-3;
     let overloaded: Vec<&Response> = responses.iter().filter(is_overloaded).collect();
     if overloaded.is_empty() {
-        learned.evidence.push(("rate", "gaps in trains of packets".to_owned()));
-        learned
-            .evidence
-            .push(("queue", format!("not measured: {} filled no queue", crate::link::rate(strongest.sent))));
+        learned.evidence.push(unknown(&format!("{} filled no queue", crate::link::rate(strongest.sent))));
         return;
     }
-    let Some((fit, held_out)) = replays(observations, way, responses) else { return };
+    let Some((fit, held_out)) = replays(observations, way, responses) else {
+        learned.evidence.push(unknown("the overloads cannot be simulated"));
+        return;
+    };
     let largest = overloaded.iter().map(|r| r.largest).fold(0.0, f64::max);
     let base = learned.link.clone();
     let varies = learned.interval("jitter").map_or(0.0, |mean| mean.value);
@@ -323,7 +325,10 @@ fn load(
         let threads: Vec<_> = candidates.into_iter().map(work).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
-    let Some((chosen, equals)) = choose(&fits) else { return };
+    let Some((chosen, equals)) = choose(&fits) else {
+        learned.evidence.push(unknown("no mechanism explains the overloads"));
+        return;
+    };
     let best = &comparison.refined(&base, &fits[chosen]);
     learned.link = best.link.clone();
     learned.is_loaded = true;
@@ -334,8 +339,8 @@ fn load(
         learned.intervals.push((key, interval.at_least(0.005)));
         learned.evidence.push((key, reason(parameter, best, &overloaded)));
     }
-    if learned.link.bucket.is_some() {
-        learned.evidence.push(("rate", "gaps in trains of packets".to_owned()));
+    if best.family == Family::Policer {
+        learned.evidence.push(unknown("the policer drops packets before they wait"));
     }
     if overloaded.iter().all(|r| r.loss == 0.0) {
         learned.notes.push("no overload reached the queue's limit: its discipline is not known".to_owned());

@@ -10,6 +10,7 @@ use toml::{Table, Value};
 use utoipa::ToSchema;
 
 use crate::observations::Way;
+use crate::placeholder::placeholders;
 use crate::write::VERIFIED;
 
 /// The largest profile.
@@ -34,11 +35,11 @@ pub struct LearnedPath {
 pub struct PathDirection {
     /// `forward` or `backward`.
     pub direction: String,
-    /// The rate, or the file of a trace.
+    /// The rate, or the file of a trace; `-` if it was not learned.
     pub rate: String,
-    /// The propagation delay.
+    /// The propagation delay; `-` if it was not learned.
     pub delay: String,
-    /// The queue.
+    /// The queue; `-` if it was not learned.
     pub queue: String,
 }
 
@@ -198,20 +199,26 @@ impl Description {
         keys.filter(|key| *key != "doc" && Way::ALL.iter().all(|way| way.name() != *key))
     }
 
-    /// The value of a key in a direction, in words.
-    pub fn value(&self, direction: &str, key: &str) -> Option<String> {
+    /// The value of a key in a direction, in words, and whether it is a placeholder.
+    pub fn value(&self, direction: &str, key: &str) -> Option<(String, bool)> {
         let own = self.table.get(direction).and_then(Value::as_table).and_then(|table| table.get(key));
-        own.or_else(|| self.table.get(key)).map(in_words)
+        let table = if own.is_some() { direction } else { "" };
+        let is_placeholder =
+            || placeholders(&self.text).iter().any(|(of, other)| of == table && other == key);
+        own.or_else(|| self.table.get(key)).map(|value| (in_words(value), is_placeholder()))
     }
 
     fn direction(&self, direction: &str) -> PathDirection {
-        let is_trace = self.value(direction, "medium").is_some_and(|medium| medium == "trace");
-        let rate = if is_trace { self.value(direction, "file") } else { self.value(direction, "rate") };
+        let is_trace = self.value(direction, "medium").is_some_and(|(medium, _)| medium == "trace");
+        let shown = |key| match self.value(direction, key) {
+            Some((value, false)) => value,
+            _ => "-".to_owned(),
+        };
         PathDirection {
             direction: direction.to_owned(),
-            rate: rate.unwrap_or_else(|| "-".to_owned()),
-            delay: self.value(direction, "delay").unwrap_or_else(|| "-".to_owned()),
-            queue: self.value(direction, "queue").unwrap_or_else(|| "fifo".to_owned()),
+            rate: shown(if is_trace { "file" } else { "rate" }),
+            delay: shown("delay"),
+            queue: shown("queue"),
         }
     }
 

@@ -6,6 +6,7 @@ use crate::direction::Learned;
 use crate::estimate::statistics::Interval;
 use crate::link::{Link, Queue, bytes, percent, rate, time};
 use crate::observations::Way;
+use crate::placeholder::PLACEHOLDER;
 use crate::probing::Path;
 use crate::verify::Verified;
 
@@ -95,7 +96,11 @@ pub fn profile(path: &Path, host: &str, date: &str, verified: &[Verified]) -> St
         match learned {
             Ok(learned) => text += &direction(learned),
             Err(why) => {
-                let _ = writeln!(text, "rate = \"{UNKNOWN_RATE}\"   # not learned: {}", one_line(why));
+                let _ = writeln!(
+                    text,
+                    "rate = \"{UNKNOWN_RATE}\"   # {PLACEHOLDER}, not learned: {}",
+                    one_line(why)
+                );
             }
         }
     }

@@ -1284,13 +1284,13 @@ export interface components {
         };
         /** @description A direction of a learned path, in the words of its description. */
         PathDirection: {
-            /** @description The propagation delay. */
+            /** @description The propagation delay; `-` if it was not learned. */
             delay: string;
             /** @description `forward` or `backward`. */
             direction: string;
-            /** @description The queue. */
+            /** @description The queue; `-` if it was not learned. */
             queue: string;
-            /** @description The rate, or the file of a trace. */
+            /** @description The rate, or the file of a trace; `-` if it was not learned. */
             rate: string;
         };
         /** @description The values of a direction. */

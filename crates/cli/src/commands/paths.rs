@@ -143,7 +143,10 @@ fn compare(global: &Global, folder: &Path, names: [&str; 2]) -> Result<u8, Failu
         keys.sort_unstable();
         keys.dedup();
         for key in keys {
-            let values = [first.value(direction, key), second.value(direction, key)];
+            let values = [&first, &second].map(|path| match path.value(direction, key)? {
+                (value, true) => Some(format!("{value} (a placeholder)")),
+                (value, false) => Some(value),
+            });
             if values[0] != values[1] {
                 let (direction, key, [first, second]) = (direction.to_owned(), key.to_owned(), values);
                 differences.push(PathDifference { direction, key, first, second });

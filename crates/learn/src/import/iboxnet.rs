@@ -123,7 +123,7 @@ fn add(learned: &mut Learned, way: Way, place: &str, direction: &Direction) -> R
         return Err(wrong("cross_traffic_pattern", series.len() as f64, "at most 86400 entries"));
     }
     let is_default = direction.is_default();
-    let assumed = if is_default { "; not measured: iBoxNet's default" } else { "" };
+    let assumed = if is_default { "; a placeholder, not measured: iBoxNet's default" } else { "" };
     let side = learned.side(way);
     let rate = Rate::from_bits_per_second((kbits * 1e3).round() as u64);
     side.text("rate", exact(rate), format!("largest receive rate, {rate}{assumed}"));
