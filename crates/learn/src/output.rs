@@ -83,8 +83,10 @@ pub struct ProbedFigure {
     pub high: f64,
     /// The measurement.
     pub measured: f64,
-    /// The relative error of the mean prediction.
+    /// The error of the mean prediction relative to the measurement, or to 1 ms or 0.2 % of loss where less was measured.
     pub error: f64,
+    /// True if the summary counts it: not the medians of the delay, nor losses of which none was predicted or measured.
+    pub counted: bool,
 }
 
 impl ProbedPath {
@@ -137,6 +139,7 @@ impl ProbedPath {
             high: one.predicted.high,
             measured: one.measured,
             error: one.error(),
+            counted: one.is_counted(),
         };
         ProbedPath {
             host: host.to_owned(),

@@ -24,17 +24,28 @@ pub struct Verified {
 }
 
 /// Below this, differences of delay and of loss are not judged relatively.
-const FLOORS: (f64, f64) = (1e-3, 0.002);
+pub(crate) const FLOORS: (f64, f64) = (1e-3, 0.002);
 
 impl Verified {
     /// The error of the prediction relative to the measurement. Delays below 1 ms, and loss below 0.2 %, count as those.
     pub fn error(&self) -> f64 {
-        let floor = match self.figure {
-            "loss" => FLOORS.1,
-            "goodput" => 1.0,
-            _ => FLOORS.0,
-        };
-        (self.predicted.value - self.measured).abs() / self.measured.max(floor)
+        (self.predicted.value - self.measured).abs() / self.measured.max(self.floor().unwrap_or(1.0))
+    }
+
+    /// The smallest value to which an error is relative; `None` if there is none.
+    pub(crate) fn floor(&self) -> Option<f64> {
+        match self.figure {
+            "loss" => Some(FLOORS.1),
+            "goodput" => None,
+            _ => Some(FLOORS.0),
+        }
+    }
+
+    /// True if the result counts it. The median delay beside a transfer depends on where in its sawtooth the transfer is, and no loss
+    /// that was not predicted either is easily right.
+    pub fn is_counted(&self) -> bool {
+        let none = self.figure == "loss" && self.predicted.value == 0.0 && self.measured == 0.0;
+        self.figure != "delay p50" && !none
     }
 }
 

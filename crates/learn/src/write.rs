@@ -8,7 +8,7 @@ use crate::link::{Link, Queue, bytes, percent, rate, time};
 use crate::observations::Way;
 use crate::placeholder::PLACEHOLDER;
 use crate::probing::Path;
-use crate::verify::Verified;
+use crate::verify::{FLOORS, Verified};
 
 /// The line before the figures that were predicted and then measured.
 pub(crate) const VERIFIED: &str = "Predicted, and then measured, for traffic that was not learned from:";
@@ -26,26 +26,48 @@ pub fn sentence(path: &Path, verified: &[Verified]) -> String {
         })
         .collect();
     let found = mechanisms.join("; ");
-    // The median beside one transfer is chaotic: where in its sawtooth the transfer is.
-    // No loss, predicted and measured, is no achievement.
-    let says = |one: &&Verified| {
-        let both_zero = one.figure == "loss" && one.predicted.value == 0.0 && one.measured == 0.0;
-        one.figure != "delay p50" && !both_zero
-    };
-    let judged = verified.iter().filter(says);
-    let mut errors: Vec<f64> = judged.map(Verified::error).collect();
+    let (counted, others): (Vec<&Verified>, Vec<&Verified>) =
+        verified.iter().partition(|one| one.is_counted());
+    let mut errors: Vec<f64> = counted.iter().map(|one| one.error()).collect();
     errors.sort_by(f64::total_cmp);
-    match errors.len() {
-        0 => found,
-        count => {
-            let median = errors[count / 2] * 100.0;
-            let ninth = errors[(count * 9 / 10).min(count - 1)] * 100.0;
-            format!(
-                "{found}. Traffic to this host predicted within {median:.0} % (median of {count} figures; 90 % of them \
-                 within {ninth:.0} %)"
-            )
-        }
+    // The smallest error that so many do not exceed.
+    let within = |share: f64| errors[((errors.len() as f64 * share).ceil() as usize).max(1) - 1] * 100.0;
+    if errors.is_empty() {
+        return found;
     }
+    let mut workloads: Vec<&str> = verified.iter().map(|one| one.workload).collect();
+    workloads.dedup();
+    format!(
+        "{found}. Predicted, then measured once, backward (to this host): p95 and p99 of the delay, loss and goodput of {}. Half of {} \
+         figures were off by at most {:.0} %, 90 % of them by at most {:.0} %, of the measurement, or of {} or {} of loss where \
+         less was measured. Not counted are {}",
+        listed(&workloads),
+        errors.len(),
+        within(0.5),
+        within(0.9),
+        time(FLOORS.0),
+        percent(FLOORS.1),
+        left_out(&others)
+    )
+}
+
+/// `a, b and c`
+fn listed(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// The figures that the sentence does not count.
+fn left_out(others: &[&Verified]) -> String {
+    let losses = others.iter().filter(|one| one.figure == "loss").count();
+    format!(
+        "medians of the delay ({}), which depend on chance beside transfers, and losses of which none was predicted or measured \
+         ({losses})",
+        others.len() - losses
+    )
 }
 
 impl Learned {
@@ -89,7 +111,7 @@ pub fn profile(path: &Path, host: &str, date: &str, verified: &[Verified]) -> St
     for line in [sentence(path, verified)].iter().chain(&path.notes) {
         let _ = writeln!(text, "# {}", one_line(line));
     }
-    text += "# Intervals contain the truth in 90 % of the cases, if the path is of a kind that this description can express.\n";
+    text += "# Intervals are made to contain the truth in 90 % of the cases, if the path is of a kind that this description can express.\n";
     let _ = writeln!(text, "doc = \"The path to {host}, learned on {date}.\"");
     for (way, learned) in Way::ALL.into_iter().zip(&path.ways) {
         let _ = writeln!(text, "\n[{}]", way.name());
@@ -120,15 +142,17 @@ pub fn line(one: &Verified) -> String {
         "loss" => percent,
         _ => time,
     };
+    let floor = one.floor().filter(|floor| one.measured < *floor);
     format!(
-        "{}, {}: predicted {} ({} to {}), measured {}, off by {:.0} %",
+        "{}, {}: predicted {} ({} to {}), measured {}, off by {:.0} %{}",
         one.workload,
         one.figure,
         value(one.predicted.value),
         value(one.predicted.low),
         value(one.predicted.high),
         value(one.measured),
-        one.error() * 100.0
+        one.error() * 100.0,
+        floor.map_or_else(String::new, |floor| format!(" of {}", value(floor)))
     )
 }
 
@@ -177,4 +201,41 @@ pub fn ensemble(path: &Path) -> Vec<String> {
 
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verified(figure: &'static str, predicted: f64, measured: f64) -> Verified {
+        Verified { workload: "a download", figure, predicted: Interval::exact(predicted), measured }
+    }
+
+    #[test]
+    fn the_result_says_what_was_compared_and_what_was_not() {
+        let path = Path {
+            ways: [Err("no".to_owned()), Err("no".to_owned())],
+            observations: crate::Observations::default(),
+            notes: Vec::new(),
+            is_partial: false,
+        };
+        let figures = [
+            verified("delay p50", 0.9, 0.1),
+            verified("delay p95", 0.0105, 0.01),
+            verified("delay p99", 0.3e-3, 0.1e-3),
+            verified("loss", 0.0, 0.0),
+            verified("goodput", 0.7e6, 1e6),
+        ];
+        let text = sentence(&path, &figures);
+        for part in [
+            "loss and goodput of a download. Half of 3 figures were off by at most 20 %, 90 % of them by at most 30 %",
+            "of 1 ms or 0.2 % of loss where less was measured",
+            "medians of the delay (1)",
+            "losses of which none was predicted or measured (1)",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(line(&figures[2]).ends_with("off by 20 % of 1 ms"), "{}", line(&figures[2]));
+        assert!(line(&figures[1]).ends_with("off by 5 %"), "{}", line(&figures[1]));
+    }
 }
