@@ -245,7 +245,7 @@ fn idle_properties(observations: &Observations, way: Way, learned: &mut Learned)
     if let Some((share, by)) = reordering::model(&runs) {
         learned.link.reorder = Some((share, by));
         let lost = (share * runs.len() as f64).round() as usize;
-        learned.intervals.push(("reorder", loss::wilson(lost, runs.len())));
+        learned.intervals.push(("reorder", loss::wilson(lost, runs.len(), lost, loss::Z90)));
         learned.evidence.push(("reorder", "packets of short runs that later ones overtook".to_owned()));
     }
 

@@ -24,7 +24,8 @@ pub(crate) struct Lost {
 pub(crate) fn model(fates: &[(f64, bool)]) -> Lost {
     let packets = fates.len();
     let lost = fates.iter().filter(|(_, lost)| *lost).count();
-    let share = wilson(lost, packets);
+    let runs = fates.chunk_by(|one, next| one.1 == next.1).filter(|run| run[0].1).count();
+    let share = wilson(lost, packets, runs, Z90);
     let mut found = Lost { model: Loss::None, share, burst: None, packets, lost };
     if lost == 0 {
         return found;
@@ -93,13 +94,19 @@ fn log_likelihood(fates: &[(f64, bool)], share: f64, speed: f64) -> f64 {
     sum
 }
 
-/// The share with its interval of 90 % by Wilson (1927): not empty even if nothing or everything was lost.
-pub(crate) fn wilson(lost: usize, packets: usize) -> Interval {
-    const Z: f64 = 1.645;
-    let n = packets.max(1) as f64;
-    let share = lost as f64 / n;
-    let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-    let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+/// The quantiles of the normal distribution for intervals of 90 % and 95 %.
+pub(crate) const Z90: f64 = 1.645;
+pub(crate) const Z95: f64 = 1.96;
+
+/// The share with its interval by Wilson (1927): not empty even if nothing or everything was lost. It counts as many packets as
+/// would tell as much if each were lost by itself. In a chain of two states, the variance of the share is `2 L (1 - p) - 1` times
+/// that of independent losses, where `L` is the mean length of a run of losses (Klotz 1973, Annals of Statistics 1, 373-379).
+pub(crate) fn wilson(lost: usize, packets: usize, runs: usize, z: f64) -> Interval {
+    let share = lost as f64 / packets.max(1) as f64;
+    let run = lost as f64 / runs.max(1) as f64;
+    let n = packets.max(1) as f64 / (2.0 * run * (1.0 - share) - 1.0).max(1.0);
+    let centre = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
+    let half = z / (1.0 + z * z / n) * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
     Interval { value: share, low: (centre - half).max(0.0).min(share), high: (centre + half).min(1.0) }
 }
 
@@ -157,6 +164,28 @@ mod tests {
         }
         assert!(right >= 48, "{right} of 50");
         assert!((40..=50).contains(&inside), "{inside} of 50");
+    }
+
+    /// Shares of packets in a chain of two states, and losses by themselves: as many intervals contain the truth as should.
+    #[test]
+    fn the_interval_of_a_share_allows_for_bursts() {
+        for burst in [1.0 / 0.98, 3.0, 8.0] {
+            let inside = (0..400)
+                .filter(|&seed| {
+                    let mut stream = Seed::new(seed, 0).stream("chain");
+                    let to_bad = 0.02 / 0.98 / burst;
+                    let (mut bad, mut lost, mut runs) = (stream.unit() < 0.02, 0, 0);
+                    for _ in 0..6_000 {
+                        let was = bad;
+                        bad = stream.unit() < if was { 1.0 - 1.0 / burst } else { to_bad };
+                        lost += usize::from(bad);
+                        runs += usize::from(bad && !was);
+                    }
+                    wilson(lost, 6_000, runs, Z95).contains(0.02)
+                })
+                .count();
+            assert!((360..=396).contains(&inside), "{inside} of 400 with bursts of {burst}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod way;
 use trunkline_core::{Bytes, Duration, Rate};
 
 use super::description::{Learned, Side, exact};
-use crate::{JitterShape, Observations, Way};
+use crate::{Interval, JitterShape, Observations, Way};
 use queue::{Discipline, Limit, Losses, Unit};
 use way::WayEstimate;
 
@@ -39,7 +39,7 @@ const DEFAULT_LIMIT: Bytes = Bytes(150_000);
 pub fn describe(from: String, observations: &Observations, clocks: Clocks) -> Learned {
     let mut learned = Learned { from, ..Learned::default() };
     learned.both.text("medium", "serial", "the simplest model: one queue and one line each way");
-    let estimates = Way::ALL.map(|way| (way, WayEstimate::of(observations, way)));
+    let estimates = Way::ALL.map(|way| (way, WayEstimate::of(observations, way, clocks)));
     for (way, estimate) in &estimates {
         match estimate {
             Some(estimate) => {
@@ -97,7 +97,7 @@ fn delays(learned: &mut Learned, estimates: [Option<&WayEstimate>; 2], clocks: C
                 "half of {}, the sum of both directions, which captures without a common clock cannot divide: 0 s to {} each; {}",
                 duration(sum),
                 duration(sum),
-                forward.confidence_in_base()
+                if forward.near_base <= backward.near_base { forward } else { backward }.confidence_in_base()
             );
             learned.both.text("delay", duration(sum / 2.0), evidence);
         }
@@ -144,12 +144,19 @@ fn write(side: &mut Side, estimate: &WayEstimate, clocks: Clocks) {
             } else {
                 ""
             };
+            let interval = match (rate.is_constant, rate.has_interval) {
+                (false, _) => "10th and 90th percentile",
+                (true, true) => "95 %",
+                (true, false) => {
+                    "smallest and largest: fewer than six periods do not give an interval of 95 %"
+                }
+            };
             let [low, high] = bounds(rate.low, rate.high);
             side.text(
                 "rate",
                 written(rate.value),
                 format!(
-                    "{}, from {low} to {high} in {} busy periods of the queue ({:.1} s in all); bytes at the network layer, so that \
+                    "{}, from {low} to {high} ({interval}) in {} busy periods of the queue ({:.1} s in all); bytes at the network layer, so that \
                      framing is not counted{spread}",
                     written(rate.value),
                     rate.windows,
@@ -279,7 +286,7 @@ fn loss(side: &mut Side, losses: &Losses, estimate: &WayEstimate) {
         );
         return;
     }
-    let (low, high) = losses.interval();
+    let Interval { low, high, .. } = losses.interval();
     let share = losses.share();
     let evidence =
         format!("{of} were lost without a full queue: {} to {} % (95 %)", percent(low), percent(high));

@@ -171,6 +171,45 @@ fn an_idle_path_has_bounds_and_placeholders() {
     assert!(text.contains("0 of 400 packets were lost without a full queue: below 0.75 % (95 %)"), "{text}");
 }
 
+/// Packets whose delays differ by 5 ms are not near the smallest, however far the clocks are apart.
+#[test]
+fn the_difference_of_two_clocks_makes_no_packet_near_the_smallest_delay() {
+    let packets = (0..400_u64).map(|n| Packet {
+        sent: Time::from_nanos(n * 20_000_000),
+        bytes: 200,
+        delay: Some(10_160_000 + (n % 50) as i64 * 5_000_000),
+    });
+    let flow = |way| ObservedFlow { name: "thin".to_owned(), way, packets: packets.clone().collect() };
+    let observations =
+        Observations { flows: vec![flow(Way::Forward), flow(Way::Backward)], clock_error: None };
+    let text = learned(&captures(&observations, 7_000_000_000), Clocks::Apart).to_toml("a", "today");
+    assert!(text.contains("8 of 400 packets were within 0.1 ms of it"), "{text}");
+}
+
+/// A download of 300 ms has fewer busy periods than an interval of 95 % needs.
+#[test]
+fn a_few_busy_periods_do_not_give_an_interval_of_95_percent() {
+    let link = Link::line(1e7, 0.01, Queue::FifoBytes(1e9));
+    let of = |millis: u64| {
+        let gap = (1228.0 * 8e9 / (1.4 * link.rate)) as u64;
+        let packet = |n| Packet { sent: Time::from_nanos(1_000_000_000 + n * gap), bytes: 1228, delay: None };
+        let packets = (0..millis * 1_000_000 / gap).map(packet).collect();
+        let planned = Observations {
+            flows: vec![ObservedFlow { name: "load".to_owned(), way: Way::Forward, packets }],
+            clock_error: None,
+        };
+        let replay = Replay::new(&planned, Way::Forward, &[0.0..60.0]).unwrap();
+        let flows =
+            replay.over(&link, 1).unwrap().into_iter().map(|flow| ObservedFlow { way: Way::Forward, ..flow });
+        let observations = Observations { flows: flows.collect(), clock_error: None };
+        learned(&captures(&observations, 0), Clocks::Same).to_toml("a", "today")
+    };
+    let short = of(300);
+    assert!(short.contains("fewer than six periods do not give an interval of 95 %"), "{short}");
+    let long = of(3_000);
+    assert!(long.contains(" (95 %) in ") && !long.contains("fewer than six"), "{long}");
+}
+
 #[test]
 fn one_direction_has_no_delay_and_says_why() {
     let packets = (0..400).map(|n| Packet {

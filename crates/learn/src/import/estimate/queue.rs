@@ -3,6 +3,8 @@
 use super::base::Base;
 use super::passage::{Passage, Passages};
 use super::service::{RateEstimate, Service};
+use crate::estimate::loss::{Z95, wilson};
+use crate::estimate::statistics::Interval;
 
 /// A wait of this share of the longest is one in a full queue, if the backlog does not show it.
 const FULL: f64 = 0.85;
@@ -275,13 +277,9 @@ impl Losses {
         self.lost as f64 / self.tried.max(1) as f64
     }
 
-    /// The share's 95 % interval (Wilson 1927).
-    pub(super) fn interval(&self) -> (f64, f64) {
-        let (n, p, z) = (self.tried as f64, self.share(), 1.96);
-        let centre = p + z * z / (2.0 * n);
-        let half = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
-        let scale = 1.0 + z * z / n;
-        (((centre - half) / scale).max(0.0), ((centre + half) / scale).min(1.0))
+    /// The share's 95 % interval.
+    pub(super) fn interval(&self) -> Interval {
+        wilson(self.lost, self.tried, self.runs, Z95)
     }
 
     /// A chain of two states, if there are enough bursts and they are longer than chance makes them.

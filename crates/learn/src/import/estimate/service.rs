@@ -30,6 +30,8 @@ pub(super) struct RateEstimate {
     pub(super) busy: f64,
     /// Windows agree: the median counts, and otherwise the 90th percentile.
     pub(super) is_constant: bool,
+    /// There are enough windows for an interval of 95 % of the median.
+    pub(super) has_interval: bool,
     /// The gap between two packets is the transmission of the second.
     pub(super) is_exact: bool,
 }
@@ -210,12 +212,15 @@ impl Service {
         let value = if is_constant { f64::midpoint(rates[(n - 1) / 2], rates[n / 2]) } else { high };
         let is_exact = self.is_exact(8e9 / value);
         let (fewer, more) = (least_bytes / bytes, most_bytes / bytes);
-        let rate = RateEstimate { value, low, high, windows: n, busy, is_constant, is_exact };
+        // The median's 95 % interval by order statistics (Conover 1999), which needs six windows: the number of the value at its end.
+        let end = ((n as f64 - 1.96 * (n as f64).sqrt()) / 2.0).round() as usize;
+        let has_interval = is_constant && end > 0;
+        let rate = RateEstimate { value, low, high, windows: n, busy, is_constant, has_interval, is_exact };
         if !is_constant {
             return Some(RateEstimate { low: low * fewer, high: high * more, ..rate });
         }
-        // The median's 95 % interval by order statistics, which needs six windows, and not below what the noise of a gap makes of them.
-        let rank = (((n as f64 - 1.96 * (n as f64).sqrt()) / 2.0).floor().max(0.0) as usize).min((n - 1) / 2);
+        // Not below what the noise of a gap makes of them.
+        let rank = end.saturating_sub(1);
         let noise = self.noise(8e9 / value).max(RESOLUTION);
         let least = value * 2.0 * noise * (n as f64).sqrt() / busy;
         let low = rates[rank].min(value - least) * fewer;

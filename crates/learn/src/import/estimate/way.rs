@@ -1,5 +1,6 @@
 //! The estimates of one direction.
 
+use super::Clocks;
 use super::base::Base;
 use super::passage::{Passage, Passages};
 use super::queue::{Discipline, Losses, Sorted};
@@ -18,8 +19,9 @@ pub(super) struct WayEstimate {
     pub(super) length: u64,
     /// The delay of a packet of no bytes that waits for nothing.
     pub(super) base: Base,
-    /// Packets that were within a tenth of a millisecond, or 1 %, of it.
+    /// Packets that were near it.
     pub(super) near_base: usize,
+    near: &'static str,
     pub(super) rate: Option<RateEstimate>,
     pub(super) densest: f64,
     pub(super) longest_wait: f64,
@@ -48,7 +50,7 @@ pub(super) struct Reordering {
 
 impl WayEstimate {
     /// `None` if no packet of the direction arrived.
-    pub(super) fn of(observations: &Observations, way: Way) -> Option<WayEstimate> {
+    pub(super) fn of(observations: &Observations, way: Way, clocks: Clocks) -> Option<WayEstimate> {
         let passages = Passages::of(observations, way);
         let first = passages.arrived.first()?;
         let smallest = passages.arrived.iter().map(Passage::delay).fold(f64::INFINITY, f64::min);
@@ -61,8 +63,12 @@ impl WayEstimate {
         let rate = sorted.service.rate();
         let base = Base::of(&passages, rate.as_ref());
         let longest_wait = longest(&base);
-        let near = base.value.abs().mul_add(0.01, 100_000.0);
-        let near_base = passages.arrived.iter().filter(|p| base.wait(p) <= near).count();
+        // Between two clocks, the smallest delay contains their difference, of which a share says nothing.
+        let (near, most) = match clocks {
+            Clocks::Same | Clocks::RoundTrip => ("0.1 ms or 1 %", base.value.abs().mul_add(0.01, 100_000.0)),
+            Clocks::Apart | Clocks::Relative => ("0.1 ms", 100_000.0),
+        };
+        let near_base = passages.arrived.iter().filter(|p| base.wait(p) <= most).count();
         let end = passages.arrived.iter().map(|p| p.received).fold(first.received, f64::max);
         let lost = passages.all.iter().filter(|packet| packet.is_lost).count();
         Some(WayEstimate {
@@ -71,6 +77,7 @@ impl WayEstimate {
             sizes: passages.sizes,
             length: (end - first.received) as u64,
             near_base,
+            near,
             densest: densest(&passages.arrived),
             longest_wait,
             visited: visited(&passages, &base),
@@ -90,7 +97,9 @@ impl WayEstimate {
                 "only {} packets had it: the queue may never have been empty, and the true delay smaller",
                 self.near_base
             ),
-            near => format!("{near} of {} packets were within 0.1 ms or 1 % of it", self.packets - self.lost),
+            count => {
+                format!("{count} of {} packets were within {} of it", self.packets - self.lost, self.near)
+            }
         }
     }
 }
