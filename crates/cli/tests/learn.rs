@@ -118,6 +118,31 @@ fn a_path_that_carries_nothing_is_an_error_of_the_environment() {
 }
 
 #[test]
+fn a_watch_reports_changes_with_their_time() {
+    let bench = Bench::new();
+    let rate = "rate = { kind = \"steps\", steps = [[\"0 s\", \"8 Mbit/s\"], [\"10 min\", \"4 Mbit/s\"]] }\n";
+    bench.write("path.toml", rate);
+    let watched = bench.run(&["learn", "--over", "path.toml", "--watch", "20 min"]).ok();
+    assert!(
+        watched.out.contains("at 10 min forward: the rate was 8 Mbit/s and is 4 Mbit/s"),
+        "{}",
+        watched.out
+    );
+    assert!(watched.out.contains("20 looks, 2 changes"), "{}", watched.out);
+    let json = bench.run(&["learn", "--over", "path.toml", "--watch", "20 min", "--json"]).ok().json();
+    assert_eq!(json["changes"][0]["figure"], "rate", "{json}");
+    for (arguments, error) in [
+        (&["--every", "1 s", "--watch", "1 min"][..], "`--every 1 s` is less than 10 s"),
+        (&["--watch", "1 min", "--on", "wire"], "needs `--on sim`"),
+        (&["--watch", "1 min", "--to", "x.toml"], "cannot be used with"),
+    ] {
+        let ran = bench.run(&[&["learn", "--over", "path.toml"], arguments].concat());
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(error), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
 fn the_plan_is_an_experiment() {
     let bench = Bench::new();
     let plan = bench.run(&["learn", "studio.example.org", "--plan"]).ok().out;

@@ -18,6 +18,7 @@ mod probing;
 mod replay;
 mod simulated;
 mod verify;
+pub mod watch;
 mod write;
 
 pub use collector::Collector;

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use crate::observations::Way;
 use crate::probing::Path;
 use crate::verify::Verified;
+use crate::watch::{Change, Watch};
 use crate::write::sentence;
 
 /// A learned path.
@@ -87,6 +88,52 @@ pub struct ProbedFigure {
     pub error: f64,
     /// True if the summary counts it: not the medians of the delay, nor losses of which none was predicted or measured.
     pub counted: bool,
+}
+
+/// A path that was watched: what `trunkline learn --watch --json` prints.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WatchedPath {
+    /// The other end, as given.
+    pub host: String,
+    /// Looks that were taken.
+    pub looks: usize,
+    /// Looks that failed.
+    pub failed: usize,
+    /// Changes, in their order.
+    pub changes: Vec<WatchedChange>,
+}
+
+/// A change of a direction of a path.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WatchedChange {
+    /// `forward` or `backward`.
+    pub direction: String,
+    /// `rate`, `delay`, `loss`, or `silence` if no packet arrives any more or some do again.
+    pub figure: String,
+    /// The first look that differed, in seconds since the first look.
+    pub since_s: f64,
+    /// The figure before.
+    pub before: f64,
+    /// The figure after.
+    pub after: f64,
+    /// The same in a sentence.
+    pub sentence: String,
+}
+
+impl WatchedPath {
+    /// The JSON of a watch.
+    pub fn of(host: &str, watch: &Watch) -> WatchedPath {
+        let change = |change: &Change| WatchedChange {
+            direction: change.way.name().to_owned(),
+            figure: change.figure.name().to_owned(),
+            since_s: change.since.as_secs_f64(),
+            before: change.before,
+            after: change.after,
+            sentence: change.sentence(),
+        };
+        let Watch { looks, failed, ref changes } = *watch;
+        WatchedPath { host: host.to_owned(), looks, failed, changes: changes.iter().map(change).collect() }
+    }
 }
 
 impl ProbedPath {

@@ -65,19 +65,25 @@ impl Phase {
 
 /// The first phase: it finds out the order of the rates.
 pub fn first() -> Phase {
+    look(Duration::ZERO)
+}
+
+/// A short look that begins at this time of its run.
+pub fn look(start: Duration) -> Phase {
     let mut flows = String::new();
     for way in Way::ALL {
-        thin(&mut flows, way, Duration::from_millis(20));
-        trains(&mut flows, way, "glance", (FULL, 10), Duration::from_millis(700), Duration::from_millis(200));
+        thin(&mut flows, way, Duration::from_millis(20), start);
+        let first = start + Duration::from_millis(200);
+        trains(&mut flows, way, "glance", (FULL, 10), Duration::from_millis(700), first);
     }
-    Phase { purpose: "first look at the path".to_owned(), lasts: Duration::from_secs(3), flows }
+    Phase { purpose: "first look at the path".to_owned(), lasts: start + Duration::from_secs(3), flows }
 }
 
 /// Trains in one direction, thin flows in both. `rates` are those found so far, forward and backward.
 pub fn quiet(way: Way, rates: [f64; 2], lasts: Duration) -> Phase {
     let mut flows = String::new();
     for (way, rate) in Way::ALL.into_iter().zip(rates) {
-        thin(&mut flows, way, thin_interval(rate));
+        thin(&mut flows, way, thin_interval(rate), Duration::ZERO);
         runs(&mut flows, way, rate);
     }
     let rate = rates[way as usize];
@@ -123,7 +129,8 @@ pub fn pulses(way: Way, rates: [f64; 2], pulses: &[Pulse], named: &str) -> Phase
     let rate = rates[way as usize];
     for (each, rate) in Way::ALL.into_iter().zip(rates) {
         let interval = thin_interval(rate);
-        thin(&mut flows, each, if each == way { interval.min(BESIDE) } else { interval });
+        let interval = if each == way { interval.min(BESIDE) } else { interval };
+        thin(&mut flows, each, interval, Duration::ZERO);
     }
     let mut start = Duration::from_millis(500);
     for (number, pulse) in pulses.iter().enumerate() {
@@ -162,14 +169,15 @@ fn ends(way: Way) -> &'static str {
 }
 
 /// A Poisson flow, of which a tenth are full packets.
-fn thin(flows: &mut String, way: Way, interval: Duration) {
+fn thin(flows: &mut String, way: Way, interval: Duration, start: Duration) {
     let _ = write!(
         flows,
-        "[flow.thin-{}]\n{}transport = \"udp\"\n\
+        "[flow.thin-{}]\n{}transport = \"udp\"\nstart = \"{} ms\"\n\
          source = {{ kind = \"load\", message = {{ kind = \"bivalue\", first = \"{THIN} B\", second = \"{FULL} B\", probability = 0.9 }}, \
          interval = {{ kind = \"exponential\", mean = \"{} us\" }} }}\n\n",
         way.name(),
         ends(way),
+        start.as_nanos() / 1_000_000,
         interval.as_nanos() / 1_000,
     );
 }

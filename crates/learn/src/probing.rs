@@ -26,6 +26,11 @@ pub trait Prober {
     /// In a sentence.
     fn run(&mut self, experiment: &Experiment, recorder: &mut (dyn Recorder + Send)) -> Result<(), String>;
 
+    /// True if each run begins at the start of the path's time: a look at a later time begins later within its run.
+    fn is_virtual(&self) -> bool {
+        false
+    }
+
     /// The largest bound on the error of the delays so far, from the clocks of two hosts; `None` with one clock.
     fn clock_error(&self) -> Option<Duration> {
         None

@@ -39,6 +39,10 @@ impl Prober for Simulated {
         Place { link, ..Place::default() }
     }
 
+    fn is_virtual(&self) -> bool {
+        true
+    }
+
     fn run(&mut self, experiment: &Experiment, recorder: &mut (dyn Recorder + Send)) -> Result<(), String> {
         let point = experiment.points.first().ok_or("the experiment has no point")?;
         // Each run has draws of its own, as each minute on a path has.

@@ -40,7 +40,7 @@ pub struct Learn {
     /// log, a Pantheon log, or an iBoxNet profile
     ///
     /// A second recording is that of the other end of the path (captures), or of the other direction (mahimahi traces).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "plan", "over", "here", "budget", "share", "gentle", "no_verify", "on", "seed"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "plan", "over", "here", "budget", "share", "gentle", "no_verify", "on", "seed", "watch"])]
     pub from: Vec<PathBuf>,
 
     /// With captures of both ends: their clocks are the same, so delays are one way
@@ -58,6 +58,14 @@ pub struct Learn {
     /// Seed of the times of the probes
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+
+    /// Write no profile: take a short look at the path every minute for this time, and report changes of rate, delay and loss
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["from", "to", "budget", "share", "gentle", "no_verify", "plan"])]
+    pub watch: Option<Duration>,
+
+    /// With `--watch`, the time from one look to the next, from 10 s on; a look takes 3 s and about 70 KB each way
+    #[arg(long, value_name = "TIME", default_value = "60 s", requires = "watch")]
+    pub every: Duration,
 
     /// Print the experiment of the first phase and measure nothing
     #[arg(long)]

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use trunkline_agent::controller::{Fleet, PartKey};
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Files, Progress, Supervisor};
-use trunkline_learn::output::ProbedPath;
+use trunkline_learn::output::{ProbedPath, WatchedPath};
 use trunkline_learn::plan::{self, Place};
+use trunkline_learn::watch::{Change, Watcher};
 use trunkline_learn::{Observer, ProbeError, Prober, Question, Verified};
 use trunkline_live::LiveOptions;
 use trunkline_metrics::Recorder;
@@ -32,6 +34,9 @@ pub(super) fn learn(global: &Global, arguments: &Learn) -> Result<u8, Failure> {
         return Ok(output::DONE);
     }
     let (name, mut prober) = prober(arguments)?;
+    if let Some(lasts) = arguments.watch {
+        return watch(global, arguments, &name, prober.as_mut(), lasts);
+    }
     let file = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{}.toml", file_name(&name))));
     check_target(&file)?;
     let stop = run::stop_with_note("stopping after this phase: what was measured is kept")?;
@@ -86,6 +91,82 @@ pub(super) fn learn(global: &Global, arguments: &Learn) -> Result<u8, Failure> {
         (false, 2) => output::DONE,
         (false, _) => output::ENVIRONMENT,
     })
+}
+
+/// Looks at the path until the time is over, and prints each change when it is seen.
+fn watch(
+    global: &Global,
+    arguments: &Learn,
+    name: &str,
+    prober: &mut dyn Prober,
+    lasts: Duration,
+) -> Result<u8, Failure> {
+    if arguments.every < Duration::from_secs(10) {
+        return Err(Failure::input(format_args!("`--every {}` is less than 10 s", arguments.every)));
+    }
+    if arguments.on == Described::Wire {
+        return Err(Failure::input(
+            "`--watch` with `--over` needs `--on sim`: each look on the wire would begin at the profile's first moment",
+        ));
+    }
+    let stop = run::stop_with_note("stopping: what was seen is kept")?;
+    let begins = (!prober.is_virtual()).then(Instant::now);
+    let watcher = Watching { begins, lasts, stop: Arc::clone(&stop), is_quiet: global.json };
+    let watch = trunkline_learn::watch::watch(prober, &watcher, arguments.every, arguments.seed);
+    if watch.failed == watch.looks {
+        return Err(Failure::environment(format_args!("no look at the path to `{name}` succeeded")));
+    }
+    if global.json {
+        output::print_json(&WatchedPath::of(name, &watch));
+    } else {
+        let of = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+        output::print(format_args!("{}, {}", of(watch.looks, "look"), of(watch.changes.len(), "change")));
+    }
+    Ok(if stop.load(Ordering::Relaxed) { output::INTERRUPTED } else { output::DONE })
+}
+
+/// Waits for looks, and prints changes.
+struct Watching {
+    /// The first look; `None` in virtual time.
+    begins: Option<Instant>,
+    lasts: Duration,
+    stop: Arc<AtomicBool>,
+    is_quiet: bool,
+}
+
+impl Watcher for Watching {
+    fn wait(&self, at: Duration) -> bool {
+        // So that Ctrl-C does not wait for the next look.
+        const SLICE: std::time::Duration = std::time::Duration::from_millis(200);
+        let at_or_late = |begins: &Instant| begins.elapsed().as_nanos() >= u128::from(at.as_nanos());
+        while at < self.lasts && !self.stop.load(Ordering::Relaxed) {
+            if self.begins.as_ref().is_none_or(at_or_late) {
+                return true;
+            }
+            std::thread::sleep(SLICE);
+        }
+        false
+    }
+
+    fn changed(&self, change: &Change) {
+        let since = match self.begins {
+            None => format!("at {}", change.since),
+            Some(begins) => {
+                let ago =
+                    begins.elapsed().saturating_sub(std::time::Duration::from_nanos(change.since.as_nanos()));
+                let at = jiff::Zoned::now()
+                    .saturating_sub(jiff::SignedDuration::try_from(ago).unwrap_or_default());
+                format!("{}", at.strftime("%Y-%m-%d %H:%M:%S"))
+            }
+        };
+        let say: fn(String) =
+            if self.is_quiet { |text| output::note(text) } else { |text| output::print(text) };
+        say(format!("{since} {}", change.sentence()));
+    }
+
+    fn failed(&self, why: &str) {
+        output::warn(format_args!("a look failed: {why}"));
+    }
 }
 
 fn question(arguments: &Learn) -> Result<Question, Failure> {
@@ -204,6 +285,10 @@ fn described(profile: &Path, on: Described) -> Result<OverProfile, Failure> {
 impl Prober for OverProfile {
     fn place(&self) -> Place {
         self.place.clone()
+    }
+
+    fn is_virtual(&self) -> bool {
+        self.backend == Backend::Sim
     }
 
     fn files(&self) -> &dyn Files {

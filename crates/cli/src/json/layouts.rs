@@ -66,6 +66,7 @@ layouts! {
     PathExportOutput = "path-export", 1, ["paths export"];
     PathsRemovedOutput = "paths-removed", 1, ["paths remove"];
     trunkline_learn::output::ProbedPath = "learned-path", 1, ["learn"];
+    trunkline_learn::output::WatchedPath = "watched-path", 1, ["learn --watch"];
     ListenOutput = "listen", 2, ["listen"];
     #[cfg(target_os = "linux")]
     WiresOutput = "wires", 1, ["wire status"];

@@ -36,6 +36,7 @@ const OF_FILES: &[&str] = &[
     "study-cell",
     "study-constant",
     "warnings",
+    "watched-path",
 ];
 const OF_SESSIONS: &[&str] = &["advice", "peers", "session"];
 const OF_AGENTS: &[&str] = &["agent-kept", "agent-status", "agents", "enrolled", "pairing"];
@@ -226,6 +227,7 @@ fn results_of_files_and_runs_are_described() {
         &["paper", "lamont1998", "--calibrate"],
         &["listen", "sent.wav", "received.wav"],
         &["learn", "--over", "line.toml", "--gentle"],
+        &["learn", "--over", "line.toml", "--watch", "3 min"],
     ] {
         let objects = printed(&bench, arguments);
         assert!(!objects.is_empty(), "{arguments:?}");
