@@ -41,9 +41,9 @@ pub fn terminal(advice: &Advice, screen: Screen) -> String {
 /// Where text begins beside the name of a use.
 const INDENT: usize = 11;
 
-/// `Advice for studio.example.org, from 59.8 s of measuring`.
+/// `Advice for studio.example.org, measured for 9.98 s`.
 pub(crate) fn title(advice: &Advice) -> String {
-    format!("Advice for {}, from {} of measuring", advice.host, advice.took)
+    format!("Advice for {}, measured for {}", advice.host, advice.took)
 }
 
 fn body(recommendation: &Recommendation) -> Vec<String> {

@@ -81,7 +81,9 @@ pub enum WavError {
         frame: u16,
     },
     /// Telephone speech needs 8000 samples per second.
-    #[error("has a sample rate of {0} Hz; expected 8000 Hz: convert it with `sox in.wav -r 8000 out.wav`")]
+    #[error(
+        "has a sample rate of {0} Hz; expected 8000 Hz: convert it with `sox in.wav -r 8000 -b 16 out.wav`"
+    )]
     SampleRate(u32),
 }
 

@@ -244,7 +244,7 @@ pub struct Run {
     pub settings: Settings,
 
     /// Number of times that every point is measured, instead of the file's `repetitions`
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub repetitions: Option<String>,
 
     /// Options of live runs.

@@ -225,8 +225,11 @@ fn table(figures: &Figures) -> Vec<Vec<String>> {
     let ours = ["from the capturing callback to the socket", "from the socket to the playing callback"];
     for (name, delays) in ours.into_iter().zip(figures.added) {
         if let Some(delays) = delays {
-            let us = |duration: trunkline_core::Duration| duration.as_secs_f64() * 1e6;
-            rows.push(row(name, format!("p50 {:.0} us, p99 {:.0} us", us(delays.p50), us(delays.p99))));
+            let micros = |duration: trunkline_core::Duration| duration.as_secs_f64() * 1e6;
+            rows.push(row(
+                name,
+                format!("p50 {:.0} µs, p99 {:.0} µs", micros(delays.p50), micros(delays.p99)),
+            ));
         }
     }
     let counts = figures.counts;
@@ -243,8 +246,8 @@ fn table(figures: &Figures) -> Vec<Vec<String>> {
         ("duplicate", counts.duplicate),
         ("send timeouts", counts.timed_out),
         ("refused, send buffer full", counts.refused),
-        ("strange packets", counts.strange),
-        ("left out between threads", counts.overflowed),
+        ("unmatched packets", counts.strange),
+        ("dropped between threads", counts.overflowed),
         ("xruns", counts.xruns),
     ] {
         rows.push(row(name, count));

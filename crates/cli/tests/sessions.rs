@@ -121,13 +121,13 @@ fn what_cannot_be_is_said_in_a_sentence() {
         assert!(ran.err.contains(expected), "{ran:#?}");
     };
     refused(&["send", "127.0.0.1:9", "--from", "tone"], 1, "no server responds at 127.0.0.1:9");
-    refused(
-        &["send", "nowhere.invalid", "--from", "tone"],
-        2,
-        "`nowhere.invalid` is not the address of a host",
-    );
+    refused(&["send", "nowhere.invalid", "--from", "tone"], 2, "cannot resolve `nowhere.invalid`");
     refused(&["send", "127.0.0.1", "--from", "tape"], 2, "`tape` is not a source or output of audio");
-    refused(&["send", "127.0.0.1", "--from", "tone", "--fec", "xor"], 2, "expected `xor:4` or `rs:8+2`");
+    refused(
+        &["send", "127.0.0.1", "--from", "tone", "--fec", "xor"],
+        2,
+        "expected `xor:N` (such as `xor:4`) or `rs:N+M`",
+    );
     refused(&["send", "127.0.0.1", "--from", "tone", "--playout", "deep"], 2, "expected a duration");
     refused(&["send", "127.0.0.1", "--from", "missing.wav"], 2, "`missing.wav` cannot be read");
     refused(
@@ -186,7 +186,7 @@ fn strangers_are_told_who_is_served_and_a_key_lets_its_holders_in() {
     mode(0o644);
     let readable = bench.run(&["reflect", "--listen", "127.0.0.1:0", "--key-file", key_file]);
     assert_eq!(readable.code, Some(2), "{readable:?}");
-    assert!(readable.err.contains("others can read the key"), "{}", readable.err);
+    assert!(readable.err.contains("other users can read the key file"), "{}", readable.err);
     mode(0o600);
 
     let closed = Serving::start(&bench, &["reflect", "--allow", "192.0.2.0/24"]);

@@ -134,7 +134,7 @@ fn what_is_wrong_is_named() {
 fn mu_law_needs_8000_hz() {
     let pcm = Pcm { sample_rate: 44_100, channels: vec![vec![0]] };
     let expected =
-        "has a sample rate of 44100 Hz; expected 8000 Hz: convert it with `sox in.wav -r 8000 out.wav`";
+        "has a sample rate of 44100 Hz; expected 8000 Hz: convert it with `sox in.wav -r 8000 -b 16 out.wav`";
     assert_eq!(pcm.to_mulaw_8k().unwrap_err().to_string(), expected);
     let pcm = Pcm { sample_rate: 8000, channels: vec![vec![0, -32_768], vec![32_767, 1000]] };
     assert_eq!(pcm.to_mulaw_8k().unwrap(), [[0xFF, 0x00], [0x80, encode_mu_law(1000)]]);

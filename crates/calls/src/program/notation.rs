@@ -86,7 +86,11 @@ impl FromStr for Correction {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Correction, String> {
-        let wrong = || format!("unknown error correction `{text}`; expected `xor:4` or `rs:8+2`");
+        let wrong = || {
+            format!(
+                "unknown error correction `{text}`; expected `xor:N` (such as `xor:4`) or `rs:N+M` (such as `rs:8+2`)"
+            )
+        };
         let number = |text: &str| text.parse().ok().filter(|number: &usize| *number > 0).ok_or_else(wrong);
         let (code, group) = text.split_once(':').ok_or_else(wrong)?;
         let protection = match (code, group.split_once('+')) {
@@ -186,7 +190,7 @@ mod tests {
         }
         for text in ["", "xor", "xor:0", "xor:4+1", "rs:8", "rs:a+b", "none"] {
             let error = text.parse::<Correction>().unwrap_err();
-            assert!(error.contains("expected `xor:4` or `rs:8+2`"), "{error}");
+            assert!(error.contains("expected `xor:N` (such as `xor:4`) or `rs:N+M`"), "{error}");
         }
         for text in [
             "",

@@ -19,7 +19,7 @@ pub struct Settings {
     pub seed: Option<String>,
 
     /// Time for which sources send, instead of the file's `duration`
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<String>,
 }
 

@@ -110,7 +110,9 @@ pub(super) fn shared_key(path: Option<&Path>) -> Result<Option<SharedKey>, Failu
             let shown = path.display();
             return Err(Failure::about(
                 path,
-                format_args!("others can read the key `{shown}`: make another one, and `chmod 600 {shown}`"),
+                format_args!(
+                    "other users can read the key file `{shown}`; make a new key there, and run `chmod 600 {shown}`"
+                ),
             ));
         }
     }

@@ -9,7 +9,7 @@ use trunkline_server::{
 };
 
 use super::browser::{Opener, Page};
-use super::run::stop_on_signal;
+use super::run::stop_with_note;
 use super::{open_store, own_program};
 use crate::args::Global;
 use crate::args::serve::{Serve, ServeCommand};
@@ -71,7 +71,7 @@ fn answer(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
         wire: wire.map_err(|error| error.to_string()),
     })
     .map_err(failure)?;
-    let stop = stop_on_signal()?;
+    let stop = stop_with_note("stopping the server; press Ctrl-C again to exit at once")?;
     let url = server.url();
     if server.asks_for_tokens() {
         let written = std::fs::write(secrets.join(ADDRESS), &url);

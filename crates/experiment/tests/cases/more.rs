@@ -404,7 +404,7 @@ transport = "udp"
         r#"samples = 80"#,
         r#"file = "cd.wav""#,
         &[
-            r#"x.toml:19:35: `cd.wav` has a sample rate of 44100 Hz; expected 8000 Hz: convert it with `sox in.wav -r 8000 out.wav`"#,
+            r#"x.toml:19:35: `cd.wav` has a sample rate of 44100 Hz; expected 8000 Hz: convert it with `sox in.wav -r 8000 -b 16 out.wav`"#,
         ],
     ),
     (

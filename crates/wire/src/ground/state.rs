@@ -247,7 +247,7 @@ impl FoundWire {
             _ => {
                 let names: Vec<String> = found.iter().map(|wire| format!("`{}`", wire.state.name)).collect();
                 Err(WireError::Which(format!(
-                    "several wires are running: say which with `--wire NAME` ({})",
+                    "several wires are running ({}); select one with `--wire NAME`",
                     names.join(", ")
                 )))
             }

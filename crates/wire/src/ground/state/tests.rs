@@ -72,7 +72,7 @@ fn which_wire_is_meant_is_said_if_it_is_not_clear() {
     assert!(message(None).starts_with("no wire is running"));
     let _one = StateFolder::claim(wires.path(), &state("one", ourselves())).unwrap();
     let _two = StateFolder::claim(wires.path(), &state("two", ourselves())).unwrap();
-    assert_eq!(message(None), "several wires are running: say which with `--wire NAME` (`one`, `two`)");
+    assert_eq!(message(None), "several wires are running (`one`, `two`); select one with `--wire NAME`");
     assert!(message(Some("three")).starts_with("no wire `three` is up"));
     assert_eq!(FoundWire::find(wires.path(), Some("two")).unwrap().state.name, "two");
 }
