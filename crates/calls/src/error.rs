@@ -11,7 +11,7 @@ use trunkline_peer::PeerError;
 pub enum SessionError {
     /// The name of the server means no address: the user's to change.
     #[error(
-        "cannot resolve `{name}` ({reason}); check the name, or give an address: `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`"
+        "cannot resolve `{name}` ({reason}): check the name; expected `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`"
     )]
     Name {
         /// What was given.

@@ -43,7 +43,7 @@ fn known<'l>(side: &'l Side, key: &str) -> Option<(&'l str, &'l str)> {
 
 fn between(evidence: &str) -> (&str, &str) {
     let (low, rest) = evidence.split_once(", from ").unwrap().1.split_once(" to ").unwrap();
-    let end = rest.find(" in ").into_iter().chain(rest.find([';', ':'])).min().unwrap_or(rest.len());
+    let end = rest.find(" (").into_iter().chain(rest.find([';', ':'])).min().unwrap_or(rest.len());
     (low, &rest[..end])
 }
 
