@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use library::{Library, RawClient, RawPort};
 
@@ -210,6 +211,8 @@ impl Client {
             },
             notices: Arc::clone(&self.notices),
             process,
+            is_inside: AtomicBool::new(false),
+            is_closing: AtomicBool::new(false),
         });
         let context = NonNull::from(Box::leak(context));
         self.context = Some(context);
@@ -260,8 +263,28 @@ impl Client {
     }
 }
 
+/// A period is shorter than this. A `process` that takes longer has failed anyway.
+const LONGEST_PERIOD: Duration = Duration::from_secs(1);
+
+impl Client {
+    /// Waits until `process` is not running, and keeps it from running again. libjack cancels its thread at any instruction
+    /// (`PTHREAD_CANCEL_ASYNCHRONOUS`), and glibc ends the program if code that catches panics is on its stack.
+    fn quiet(&self) {
+        let Some(context) = self.context else { return };
+        // SAFETY: the context lives until the client is closed; these two fields are atomic.
+        let (is_closing, is_inside) =
+            unsafe { (&(*context.as_ptr()).is_closing, &(*context.as_ptr()).is_inside) };
+        is_closing.store(true, Ordering::SeqCst);
+        let began = Instant::now();
+        while is_inside.load(Ordering::SeqCst) && began.elapsed() < LONGEST_PERIOD {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
+
 impl Drop for Client {
     fn drop(&mut self) {
+        self.quiet();
         // SAFETY: it is open and is not used after this. When it is closed, JACK's threads have left the context, which
         // came out of a box.
         unsafe {
@@ -322,8 +345,12 @@ impl Period<'_> {
 struct Context {
     ports: Ports,
     notices: Arc<Notices>,
-    /// Used by JACK's real-time thread only.
+    /// Used by the real-time thread of JACK only.
     process: Box<dyn Process>,
+    /// JACK's real-time thread is within [`on_process`].
+    is_inside: AtomicBool,
+    /// `process` must not be called again.
+    is_closing: AtomicBool,
 }
 
 struct Ports {
@@ -354,13 +381,22 @@ unsafe extern "C" fn on_process(frames: u32, data: *mut c_void) -> c_int {
     // SAFETY: the context lives until the client is closed. `process` is used in this thread only; the rest is only read.
     let (ports, notices, process) =
         unsafe { (&(*context).ports, &(*context).notices, &mut *(*context).process) };
+    // SAFETY: as above; both are atomic.
+    let (is_closing, is_inside) = unsafe { (&(*context).is_closing, &(*context).is_inside) };
     let mut period = Period { ports, frames, start: ports.start() };
+    is_inside.store(true, Ordering::SeqCst);
+    if is_closing.load(Ordering::SeqCst) {
+        is_inside.store(false, Ordering::SeqCst);
+        (0..ports.outputs.len()).for_each(|port| period.output(port).fill(0.0));
+        return 0;
+    }
     let is_well = !notices.has_panicked.load(Ordering::Relaxed);
     // A panic must not go on into JACK.
     if !is_well || catch_unwind(AssertUnwindSafe(|| process.process(&mut period))).is_err() {
         notices.has_panicked.store(true, Ordering::Relaxed);
         (0..ports.outputs.len()).for_each(|port| period.output(port).fill(0.0));
     }
+    is_inside.store(false, Ordering::SeqCst);
     0
 }
 
