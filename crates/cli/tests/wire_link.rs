@@ -88,16 +88,18 @@ impl Drop for Up<'_> {
     }
 }
 
-/// The least and the mean round-trip time in milliseconds, and the share of packets that came back.
-fn ping(bench: &Bench, words: &[&str], count: usize) -> (f64, f64, f64) {
+/// The round-trip times in milliseconds of those packets that came back.
+fn ping(bench: &Bench, words: &[&str], count: usize) -> Vec<f64> {
     let count = count.to_string();
-    let ping = ["--", "ping", "-q", "-i", "0.01", "-c", &count, "server"];
+    let ping = ["--", "ping", "-i", "0.01", "-c", &count, "server"];
     let out = wire(bench, &[words, &ping].concat()).out;
-    // rtt min/avg/max/mdev = 60.371/60.393/60.438/0.031 ms
-    let times = out.split(" = ").nth(1).unwrap_or_else(|| panic!("{out}"));
-    let times: Vec<f64> = times.split('/').take(2).map(|time| time.parse().unwrap()).collect();
-    let lost = out.split("% packet loss").next().and_then(|text| text.split(' ').next_back());
-    (times[0], times[1], 1.0 - lost.unwrap().parse::<f64>().unwrap() / 100.0)
+    // 64 bytes from server (198.18.0.2): icmp_seq=1 ttl=64 time=60.4 ms
+    let times = out.lines().filter_map(|line| line.split_once("time=")?.1.strip_suffix(" ms"));
+    times.map(|time| time.parse().unwrap_or_else(|_| panic!("{out}"))).collect()
+}
+
+fn least(times: &[f64]) -> f64 {
+    times.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 #[track_caller]
@@ -115,10 +117,17 @@ fn rate_and_delay_of_a_link_change_over_time() {
     in_real_time(|| {
         let delay =
             r#"delay={ kind = "steps", steps = [["0 s", "10 ms"], ["1 s", "30 ms"]], every = "2 s" }"#;
-        // As many pings in four seconds with the one delay as with the other.
-        let (least, mean, _) = ping(&bench, &["--link", &format!("20 Mbit/s, {delay}")], 400);
-        assert_near(least, 20.07, 0.02, "round trip over 10 and 30 ms each way, least (ms)");
-        assert_near(mean, 40.07, 0.1, "round trip over 10 and 30 ms each way, mean (ms)");
+        let times = ping(&bench, &["--link", &format!("20 Mbit/s, {delay}")], 400);
+        // A few went there with the one delay and came back with the other.
+        let (short, long): (Vec<f64>, Vec<f64>) = times.iter().partition(|&&time| time < 30.0);
+        let long: Vec<f64> = long.into_iter().filter(|&time| time > 55.0).collect();
+        assert_near(least(&short), 20.07, 0.02, "round trip over 10 ms each way, least (ms)");
+        assert_near(least(&long), 60.07, 0.02, "round trip over 30 ms each way, least (ms)");
+        // Ping takes a little more than four seconds: two periods and a part of a third.
+        for (times, delay) in [(short, 10), (long, 30)] {
+            let share = times.len() as f64 / 400.0;
+            assert!((0.35..0.65).contains(&share), "{share} of the packets had {delay} ms each way");
+        }
     });
     in_real_time(|| {
         // Two seconds are whole periods, wherever they begin.
@@ -136,15 +145,16 @@ fn a_link_in_words_has_its_delay_and_its_loss() {
     }
     in_real_time(|| {
         // 84 B there and back take 0.07 ms of transmission.
-        let (least, mean, _) = ping(&bench, &["--link", "20 Mbit/s, 30 ms, fq-codel"], 20);
-        assert_near(least, 60.07, 0.01, "round trip over 30 ms each way, least (ms)");
+        let times = ping(&bench, &["--link", "20 Mbit/s, 30 ms, fq-codel"], 20);
+        assert_near(least(&times), 60.07, 0.01, "round trip over 30 ms each way, least (ms)");
         // One packet that the machine holds up moves the mean of twenty.
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
         assert_near(mean, 60.07, 0.1, "round trip over 30 ms each way, mean (ms)");
-        let (least, ..) = ping(&bench, &["--link", "10 ms", "--down", "25 ms"], 20);
-        assert_near(least, 35.0, 0.02, "round trip over 10 ms up and 25 ms down (ms)");
+        let times = ping(&bench, &["--link", "10 ms", "--down", "25 ms"], 20);
+        assert_near(least(&times), 35.0, 0.02, "round trip over 10 ms up and 25 ms down (ms)");
     });
     // One draw in each direction: 0.49 come back, with a standard deviation of 0.035.
-    let (.., came) = ping(&bench, &["--link", "1 ms, loss 30 %"], 200);
+    let came = ping(&bench, &["--link", "1 ms, loss 30 %"], 200).len() as f64 / 200.0;
     assert!((0.35..0.63).contains(&came), "{came} came back over two draws of 30 % loss");
 }
 

@@ -37,9 +37,9 @@ transport = "udp"
 source = { kind = "voice" }
 "#;
 
-/// Sends a packet from the host where it runs, and gives the link time to take it before the wire goes down.
-const SEND: [&str; 3] = ["bash", "-c", "echo hello > /dev/udp/198.18.0.2/9; sleep 0.1"];
-const SEND_BACK: [&str; 3] = ["bash", "-c", "echo hello > /dev/udp/198.18.0.1/9; sleep 0.1"];
+/// Sends a packet from the host where it runs.
+const SEND: [&str; 3] = ["bash", "-c", "echo hello > /dev/udp/198.18.0.2/9"];
+const SEND_BACK: [&str; 3] = ["bash", "-c", "echo hello > /dev/udp/198.18.0.1/9"];
 
 /// A folder with the file in it; `None`, as a skip, where no wire can be, or none of TUN interfaces.
 fn bench() -> Option<Bench> {

@@ -1,4 +1,4 @@
-//! What a relay can be told and asked while it runs.
+//! Commands and questions to a running relay.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,17 +13,17 @@ use super::counters::RelayCounters;
 /// A change of a medium: it is given the link's virtual time, up to which everything has been done.
 pub type Change = Box<dyn FnOnce(Time, &mut dyn Medium, &mut Outcome) + Send>;
 
-/// What a relay does between two packets.
+/// Commands, which a relay obeys between two packets. Those with a sender of `()` answer when they are obeyed.
 pub enum RelayCommand {
     /// Changes the medium.
     Change(Change),
     /// Takes the link down or up. While it is down, whatever arrives at either end is lost.
-    Up(bool),
+    Up(bool, Sender<()>),
     /// Says what has been counted.
     Count(Sender<RelayCounters>),
     /// Shows every packet from now on to this capture, or to none.
-    Capture(Option<Box<dyn Capture>>),
-    /// Ends the relay; what is on its way is lost.
+    Capture(Option<Box<dyn Capture>>, Sender<()>),
+    /// Ends the relay; what has arrived is taken before, and what is on its way is lost.
     Stop,
 }
 
@@ -95,20 +95,20 @@ impl RelayHandle {
         })
     }
 
-    /// Takes the link down or up.
+    /// Takes the link down or up; returns when it is.
     ///
     /// # Errors
     /// If the relay has ended.
     pub fn set_up(&self, up: bool) -> Result<(), RelayEnded> {
-        self.tell(RelayCommand::Up(up))
+        self.ask(|done| RelayCommand::Up(up, done))
     }
 
-    /// Shows every packet from now on to `capture`, or to none.
+    /// Shows every packet to `capture`, or to none, that arrives after this has returned.
     ///
     /// # Errors
     /// If the relay has ended.
     pub fn capture(&self, capture: Option<Box<dyn Capture>>) -> Result<(), RelayEnded> {
-        self.tell(RelayCommand::Capture(capture))
+        self.ask(|done| RelayCommand::Capture(capture, done))
     }
 
     /// Ends the relay and says what it has counted. After that it is as if it had never counted.

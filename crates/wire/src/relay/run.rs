@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use trunkline_core::{Duration, Port};
 use trunkline_io::pace::reduce_timer_slack;
+use trunkline_io::tun::Tun;
 use trunkline_io::{Interest, MonotonicClock, Poller, Wakeup};
 
 use super::command::{RelayCommand, RelayHandle};
@@ -16,6 +17,8 @@ use crate::device::{Device, Frame};
 
 /// Frames that are taken from a device, or given to one, at a time.
 const BATCH: usize = 64;
+/// Batches that are taken at most when the relay is stopped: a queue of a device.
+const LAST_BATCHES: usize = Tun::QUEUE as usize / BATCH;
 /// A sleep without end, in lengths that every kernel knows.
 const LONGEST: Duration = Duration::from_secs(3600);
 /// What is due sooner than this is not worth a sleep.
@@ -86,7 +89,17 @@ pub fn relay(
         core.pass();
         match obey(&mut core, &mut devices, commands) {
             Go::On => {}
-            Go::Stop => return Ok(count(&mut core, &mut devices)),
+            Go::Stop => {
+                // What was sent before this was stopped has come to the link.
+                for _ in 0..LAST_BATCHES {
+                    if receive(&mut core, &mut devices, clock)? == 0 {
+                        break;
+                    }
+                }
+                core.run(clock.now());
+                core.pass();
+                return Ok(count(&mut core, &mut devices));
+            }
         }
         if received == 0 {
             wait(&core, &mut poller, options, wakeup)?;
@@ -161,10 +174,16 @@ fn obey(core: &mut RelayCore, devices: &mut [Box<dyn Device>], commands: &Receiv
     loop {
         match commands.try_recv() {
             Ok(RelayCommand::Change(change)) => core.change(change),
-            Ok(RelayCommand::Up(up)) => core.set_up(up),
-            Ok(RelayCommand::Capture(capture)) => core.set_capture(capture),
+            // Whoever asked may have gone.
+            Ok(RelayCommand::Up(up, done)) => {
+                core.set_up(up);
+                let _ = done.send(());
+            }
+            Ok(RelayCommand::Capture(capture, done)) => {
+                core.set_capture(capture);
+                let _ = done.send(());
+            }
             Ok(RelayCommand::Count(answer)) => {
-                // Whoever asked may have gone.
                 let _ = answer.send(count(core, devices));
             }
             Ok(RelayCommand::Stop) | Err(TryRecvError::Disconnected) => return Go::Stop,

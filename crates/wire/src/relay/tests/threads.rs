@@ -3,13 +3,15 @@
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use trunkline_core::{Duration, Time};
+use trunkline_core::{Duration, PacketId, Port, Time};
 use trunkline_io::{MonotonicClock, clock};
 
 use super::{config, ipv4, number};
 use crate::device::{Device, Frame, Layer};
-use crate::relay::{RelayEnded, RelayHandle, RelayOptions, start};
+use crate::relay::{Capture, RelayEnded, RelayHandle, RelayOptions, start};
 
 struct Pipe(UnixDatagram);
 
@@ -105,6 +107,29 @@ fn a_relay_obeys_while_it_sleeps() {
     assert_eq!(transmitted.map(|bytes| bytes.count()), Ok(100));
     relay.stop().unwrap();
     assert_eq!(relay.counters(), Err(RelayEnded));
+}
+
+struct Arrivals(Arc<AtomicU32>);
+
+impl Capture for Arrivals {
+    fn arrived(&mut self, _: Time, _: Port, _: PacketId, _: &[u8]) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn delivered(&mut self, _: Time, _: Port, _: PacketId, _: &[u8]) {}
+    fn dropped(&mut self, _: Time, _: Port, _: PacketId, _: &[u8], _: &'static str) {}
+    fn passed(&mut self, _: Time) {}
+}
+
+#[test]
+fn a_capture_has_every_frame_from_its_start_to_the_stop() {
+    for _ in 0..500 {
+        let (relay, [a, _b]) = relayed("rate = \"1 Gbit/s\"", Duration::ZERO);
+        let arrivals = Arc::new(AtomicU32::new(0));
+        relay.capture(Some(Box::new(Arrivals(Arc::clone(&arrivals))))).unwrap();
+        a.send(&ipv4(1, 0, 0, 100)).unwrap();
+        let counters = relay.stop().unwrap();
+        assert_eq!((counters.ports[0].offered.packets, arrivals.load(Ordering::Relaxed)), (1, 1));
+    }
 }
 
 #[test]
