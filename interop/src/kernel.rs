@@ -298,7 +298,7 @@ impl Host for KernelHost {
 /// A segment within IPv4.
 pub fn in_ipv4(from: Address, to: Address, segment: &[u8], ecn: Ecn) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, TCP, 0, 0];
-    packet[1] = bits(ecn);
+    packet[1] = ecn.bits();
     packet[2..4].copy_from_slice(&((20 + segment.len()) as u16).to_be_bytes());
     packet.extend(ipv4_of(from.host));
     packet.extend(ipv4_of(to.host));
@@ -312,24 +312,5 @@ pub fn in_ipv4(from: Address, to: Address, segment: &[u8], ecn: Ecn) -> Vec<u8> 
 /// The segment in an IPv4 packet, and its ECN field; `None` for anything else.
 pub fn of_ipv4(packet: &[u8]) -> Option<(&[u8], Ecn)> {
     let is_tcp = packet.len() >= 40 && packet[0] == 0x45 && packet[9] == TCP;
-    is_tcp.then(|| (&packet[20..], field(packet[1])))
-}
-
-/// The ECN field as it stands in the header of IP (RFC 3168 section 5).
-fn bits(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotCapable => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::CongestionExperienced => 3,
-    }
-}
-
-fn field(bits: u8) -> Ecn {
-    match bits & 3 {
-        0 => Ecn::NotCapable,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::CongestionExperienced,
-    }
+    is_tcp.then(|| (&packet[20..], Ecn::of_bits(packet[1])))
 }

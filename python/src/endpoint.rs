@@ -1,9 +1,6 @@
 //! Protocol engines by themselves: both ends of a conversation, driven in virtual time.
 
-use std::sync::{Mutex, PoisonError};
-
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 use trunkline_core::{Address, Ecn, Seed, Time};
 use trunkline_flows::{FlowSpec, Made};
@@ -11,7 +8,8 @@ use trunkline_transport::endpoint;
 use trunkline_transport::{Close, Event, Message, SendError};
 
 use crate::errors;
-use crate::parts::{World, goes_on};
+use crate::parts::World;
+use crate::timed::Timed;
 
 /// A packet that an end sends: its bytes, its size at the network layer, its ECN field, and the time before which it waits.
 type Sent<'p> = (Bound<'p, PyBytes>, u64, u8, u64);
@@ -19,34 +17,18 @@ type Sent<'p> = (Bound<'p, PyBytes>, u64, u8, u64);
 /// One end of a conversation. All times are nanoseconds, and never decrease.
 #[pyclass(frozen, module = "trunkline._trunkline")]
 pub(crate) struct Endpoint {
-    state: Mutex<State>,
+    state: Timed<State>,
 }
 
 struct State {
     endpoint: Box<dyn endpoint::Endpoint + Send>,
     peer: Address,
-    now: Time,
     buffer: Vec<u8>,
 }
 
 impl Endpoint {
     fn new(made: Made, peer: Address) -> Endpoint {
-        let state = State { endpoint: made.endpoint, peer, now: Time::ZERO, buffer: Vec::new() };
-        Endpoint { state: Mutex::new(state) }
-    }
-
-    fn with<R>(&self, py: Python<'_>, act: impl FnOnce(&mut State) -> R) -> R {
-        act(&mut self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The same at a time.
-    fn at<R>(&self, py: Python<'_>, now: u64, act: impl FnOnce(&mut State, Time) -> R) -> PyResult<R> {
-        let done = self.with(py, |state| {
-            goes_on(state.now.as_nanos(), now)?;
-            state.now = Time::from_nanos(now);
-            Ok(act(state, Time::from_nanos(now)))
-        });
-        done.map_err(|why: String| errors::bad_input(why))
+        Endpoint { state: Timed::new(State { endpoint: made.endpoint, peer, buffer: Vec::new() }) }
     }
 }
 
@@ -70,7 +52,7 @@ impl Endpoint {
     /// Hands a message over; false if the send buffer is full.
     fn send(&self, py: Python<'_>, now: u64, message: &[u8], more: bool) -> PyResult<bool> {
         let message = if more { Message::piece(message) } else { Message::new(message) };
-        match self.at(py, now, |state, at| state.endpoint.send(at, message))? {
+        match self.state.at(py, now, |state, at| state.endpoint.send(at, message))? {
             Ok(()) => Ok(true),
             Err(SendError::Full) => Ok(false),
             Err(error @ SendError::TooLarge { .. }) => Err(errors::bad_input(error)),
@@ -80,7 +62,7 @@ impl Endpoint {
 
     /// A message that has arrived, or all bytes of a stream that are there.
     fn receive<'p>(&self, py: Python<'p>) -> Option<Bound<'p, PyBytes>> {
-        let message = self.with(py, |state| {
+        let message = self.state.with(py, |state| {
             let mut into = Vec::new();
             state.endpoint.receive(&mut into).map(|_| into)
         });
@@ -90,20 +72,20 @@ impl Endpoint {
     /// Takes a packet of the other end, with its ECN field.
     fn handle_packet(&self, py: Python<'_>, now: u64, packet: &[u8], ecn: u8) -> PyResult<()> {
         let ecn = ecn_of(ecn)?;
-        self.at(py, now, |state, at| state.endpoint.handle_packet(at, state.peer, ecn, packet))
+        self.state.at(py, now, |state, at| state.endpoint.handle_packet(at, state.peer, ecn, packet))
     }
 
     /// Does what is due.
     fn handle_timeout(&self, py: Python<'_>, now: u64) -> PyResult<()> {
-        self.at(py, now, |state, at| state.endpoint.handle_timeout(at))
+        self.state.at(py, now, |state, at| state.endpoint.handle_timeout(at))
     }
 
     /// The next packet to send.
     fn poll_transmit<'p>(&self, py: Python<'p>, now: u64) -> PyResult<Option<Sent<'p>>> {
-        let sent = self.at(py, now, |state, at| {
+        let sent = self.state.at(py, now, |state, at| {
             let transmit = state.endpoint.poll_transmit(at, &mut state.buffer)?;
             let earliest = transmit.earliest.as_nanos().max(now);
-            Some((state.buffer.clone(), transmit.size.0, ecn_code(transmit.ecn), earliest))
+            Some((state.buffer.clone(), transmit.size.0, transmit.ecn.bits(), earliest))
         });
         Ok(sent?.map(|(packet, size, ecn, earliest)| (PyBytes::new(py, &packet), size, ecn, earliest)))
     }
@@ -111,12 +93,12 @@ impl Endpoint {
     /// The time at which `handle_timeout` wants to be called.
     #[getter]
     fn next_timeout(&self, py: Python<'_>) -> Option<u64> {
-        self.with(py, |state| state.endpoint.next_timeout()).map(Time::as_nanos)
+        self.state.with(py, |state| state.endpoint.next_timeout()).map(Time::as_nanos)
     }
 
     /// The next event: its name, and a reason or a member.
     fn poll_event(&self, py: Python<'_>) -> Option<(&'static str, String)> {
-        Some(match self.with(py, |state| state.endpoint.poll_event())? {
+        Some(match self.state.with(py, |state| state.endpoint.poll_event())? {
             Event::Connected => ("connected", String::new()),
             Event::Readable => ("readable", String::new()),
             Event::Writable => ("writable", String::new()),
@@ -128,12 +110,12 @@ impl Endpoint {
     /// Ends the conversation: at once, or after what was taken is delivered.
     fn close(&self, py: Python<'_>, now: u64, abort: bool) -> PyResult<()> {
         let how = if abort { Close::Abort } else { Close::Graceful };
-        self.at(py, now, |state, at| state.endpoint.close(at, how))
+        self.state.at(py, now, |state, at| state.endpoint.close(at, how))
     }
 
     /// The engine's counters, by name.
     fn counters(&self, py: Python<'_>) -> Vec<(&'static str, u64)> {
-        self.with(py, |state| {
+        self.state.with(py, |state| {
             let mut counters = Vec::new();
             state.endpoint.counters(&mut |name, count| counters.push((name, count)));
             counters
@@ -143,29 +125,16 @@ impl Endpoint {
     /// Congestion window, bytes in flight and smoothed round trip in seconds of a TCP connection.
     #[getter]
     fn window(&self, py: Python<'_>) -> Option<(u64, u64, Option<f64>)> {
-        let figures = self.with(py, |state| state.endpoint.tcp_figures())?;
+        let figures = self.state.with(py, |state| state.endpoint.tcp_figures())?;
         let round_trip = figures.smoothed_round_trip.map(trunkline_core::Duration::as_secs_f64);
         Some((figures.congestion_window, figures.bytes_in_flight, round_trip))
     }
 }
 
-/// The ECN field of these two bits (RFC 3168).
-pub(crate) fn ecn_of(code: u8) -> PyResult<Ecn> {
-    match code {
-        0 => Ok(Ecn::NotCapable),
-        1 => Ok(Ecn::Ect1),
-        2 => Ok(Ecn::Ect0),
-        3 => Ok(Ecn::CongestionExperienced),
-        _ => Err(errors::bad_input("an ECN field is 0 (not capable), 1 (ECT(1)), 2 (ECT(0)) or 3 (CE)")),
+/// The ECN field of these two bits (RFC 3168 section 5).
+pub(crate) fn ecn_of(bits: u8) -> PyResult<Ecn> {
+    if bits > 3 {
+        return Err(errors::bad_input("an ECN field is 0 (not capable), 1 (ECT(1)), 2 (ECT(0)) or 3 (CE)"));
     }
-}
-
-/// The two bits of an ECN field.
-pub(crate) fn ecn_code(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotCapable => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::CongestionExperienced => 3,
-    }
+    Ok(Ecn::of_bits(bits))
 }

@@ -17,6 +17,7 @@ mod plan;
 mod run;
 mod store;
 mod table;
+mod timed;
 mod traffic;
 
 use pyo3::prelude::*;

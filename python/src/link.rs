@@ -1,16 +1,14 @@
 //! A link by itself: its media, queues, losses and other impairments, driven in virtual time.
 
-use std::sync::{Mutex, PoisonError};
-
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 use trunkline_core::{Bytes, Destination, FlowId, Packet, PacketId, Port, Seed, Time};
 use trunkline_network::{Fate, Medium, Outcome};
 
-use crate::endpoint::{ecn_code, ecn_of};
+use crate::endpoint::ecn_of;
 use crate::errors;
-use crate::parts::{World, goes_on};
+use crate::parts::World;
+use crate::timed::Timed;
 
 /// A packet's arrival: time, number, end at which it comes out, bytes, size, flow, ECN field.
 type Arrival<'p> = (u64, u64, u16, Bound<'p, PyBytes>, u64, u32, u8);
@@ -20,20 +18,15 @@ type Dropped = (u64, u64, &'static str);
 /// A link between two hosts. All times are nanoseconds, and never decrease.
 #[pyclass(frozen, module = "trunkline._trunkline")]
 pub(crate) struct Link {
-    state: Mutex<State>,
+    state: Timed<State>,
 }
 
 struct State {
     medium: Box<dyn Medium>,
-    now: Time,
     out: Outcome,
 }
 
 impl Link {
-    fn with<R>(&self, py: Python<'_>, act: impl FnOnce(&mut State) -> R) -> R {
-        act(&mut self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// Does something at a time, and returns what has become of packets by it.
     fn at<'p>(
         &self,
@@ -41,18 +34,15 @@ impl Link {
         now: u64,
         act: impl FnOnce(&mut State, Time),
     ) -> PyResult<(Vec<Arrival<'p>>, Vec<Dropped>)> {
-        let done = self.with(py, |state| {
-            goes_on(state.now.as_nanos(), now)?;
-            state.now = Time::from_nanos(now);
-            act(state, Time::from_nanos(now));
+        let (deliveries, fates) = self.state.at(py, now, |state, at| {
+            act(state, at);
             state.out.wasted.clear();
-            Ok((std::mem::take(&mut state.out.deliveries), std::mem::take(&mut state.out.fates.0)))
-        });
-        let (deliveries, fates) = done.map_err(|why: String| errors::bad_input(why))?;
+            (std::mem::take(&mut state.out.deliveries), std::mem::take(&mut state.out.fates.0))
+        })?;
         let arrival = |delivery: trunkline_network::Delivery| {
             let Packet { id, size, flow, ecn, bytes, .. } = delivery.packet;
             let bytes = PyBytes::new(py, &bytes);
-            (delivery.at.as_nanos(), id.0, delivery.to.0, bytes, size.0, flow.0, ecn_code(ecn))
+            (delivery.at.as_nanos(), id.0, delivery.to.0, bytes, size.0, flow.0, ecn.bits())
         };
         let dropped = |fate| match fate {
             Fate::Dropped { at, packet, cause } => Some((at.as_nanos(), packet.id.0, cause.name())),
@@ -69,7 +59,7 @@ impl Link {
     fn new(written: &str, seed: u64) -> PyResult<Link> {
         let read = World { link: written, ..World::new("<link>") }.read()?;
         let medium = read.points[0].scenario.build_links(Seed::new(seed, 0)).swap_remove(0);
-        Ok(Link { state: Mutex::new(State { medium, now: Time::ZERO, out: Outcome::default() }) })
+        Ok(Link { state: Timed::new(State { medium, out: Outcome::default() }) })
     }
 
     /// Accepts a packet at an end, 0 or 1, after all that is due.
@@ -109,7 +99,7 @@ impl Link {
     /// The time at which `advance` has something to do next, if nothing is offered until then.
     #[getter]
     fn next_event(&self, py: Python<'_>) -> Option<u64> {
-        self.with(py, |state| state.medium.next_event()).map(Time::as_nanos)
+        self.state.with(py, |state| state.medium.next_event()).map(Time::as_nanos)
     }
 
     /// Packets and bytes that wait at an end.
@@ -117,7 +107,7 @@ impl Link {
         if end > 1 {
             return Err(errors::bad_input(format_args!("a link has the ends 0 and 1, and no {end}")));
         }
-        let backlog = self.with(py, |state| state.medium.backlog(Port(end)));
+        let backlog = self.state.with(py, |state| state.medium.backlog(Port(end)));
         Ok((backlog.packets, backlog.bytes.0))
     }
 }

@@ -23,13 +23,11 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    fn with<R>(
-        &self,
-        py: Python<'_>,
-        act: impl FnOnce(&mut trunkline_metrics::Meter<'static>) -> R,
-    ) -> PyResult<R> {
-        let done = self.meter.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).as_mut().map(act);
-        done.ok_or_else(|| errors::environment("the meter is finished"))
+    fn record(&self, py: Python<'_>, at: u64, what: Observation) -> PyResult<()> {
+        let mut meter = self.meter.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        let meter = meter.as_mut().ok_or_else(|| errors::environment("the meter is finished"))?;
+        meter.record(Time::from_nanos(at), self.flow, what);
+        Ok(())
     }
 }
 
@@ -59,8 +57,7 @@ impl Meter {
         channel: u16,
     ) -> PyResult<()> {
         let (due, payload) = (Time::from_nanos(due), Bytes(size));
-        let what = Observation::Sent { channel, sequence, due, payload };
-        self.with(py, |meter| meter.record(Time::from_nanos(at), self.flow, what))
+        self.record(py, at, Observation::Sent { channel, sequence, due, payload })
     }
 
     /// A message was given up by its sender.
@@ -74,8 +71,7 @@ impl Meter {
         channel: u16,
     ) -> PyResult<()> {
         let (due, payload) = (Time::from_nanos(due), Bytes(size));
-        let what = Observation::Refused { channel, sequence, due, payload };
-        self.with(py, |meter| meter.record(Time::from_nanos(at), self.flow, what))
+        self.record(py, at, Observation::Refused { channel, sequence, due, payload })
     }
 
     /// A message has arrived.
@@ -89,8 +85,7 @@ impl Meter {
         channel: u16,
     ) -> PyResult<()> {
         let (sent, reflected, payload) = (Time::from_nanos(sent), Time::ZERO, Bytes(size));
-        let what = Observation::Received { channel, sequence, sent, reflected, payload };
-        self.with(py, |meter| meter.record(Time::from_nanos(at), self.flow, what))
+        self.record(py, at, Observation::Received { channel, sequence, sent, reflected, payload })
     }
 
     /// Ends the measurement. Returns every figure of the flow, in base units.

@@ -14,6 +14,7 @@ use trunkline_network::{Fate, Fates};
 use trunkline_runner::DirectoryFiles;
 
 use crate::errors;
+use crate::timed::goes_on;
 
 /// A small experiment, of which a part is taken: a link from host `a` to host `b` with these keys, and a flow with these.
 pub(crate) struct World<'w> {
@@ -88,11 +89,6 @@ impl State {
 
 /// The number of the first packet of arrays; those that were enqueued one by one have lower ones.
 const OF_ARRAYS: u64 = 1 << 63;
-
-/// Refuses times that decrease.
-pub(crate) fn goes_on(from: u64, to: u64) -> Result<(), String> {
-    if to < from { Err(format!("time goes back from {from} to {to} ns")) } else { Ok(()) }
-}
 
 impl Queue {
     /// Does something with the state. Python does not run meanwhile: other threads of it may wait for the state.

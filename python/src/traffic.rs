@@ -3,14 +3,14 @@
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 use trunkline_core::{Seed, Time};
 use trunkline_network::impairment::LossModel;
 use trunkline_traffic::source::{Answer, Feedback, MessageBuffer};
 
 use crate::errors;
-use crate::parts::{World, goes_on};
+use crate::parts::World;
+use crate::timed::{Timed, goes_on};
 
 /// A message: the time at which it is due, bytes, channel, and true if it asks for an answer.
 type Message = (u64, u64, u16, bool);
@@ -18,7 +18,7 @@ type Message = (u64, u64, u16, bool);
 /// A source of messages. All times are nanoseconds, and never decrease.
 #[pyclass(frozen, module = "trunkline._trunkline")]
 pub(crate) struct Source {
-    state: Mutex<State>,
+    state: Timed<State>,
     /// True if it waits for answers, or for its transport.
     waits: bool,
 }
@@ -26,12 +26,10 @@ pub(crate) struct Source {
 struct State {
     source: Box<dyn trunkline_traffic::Source>,
     buffer: MessageBuffer,
-    now: Time,
 }
 
 impl State {
     fn produce(&mut self, at: Time, mut take: impl FnMut(Message)) {
-        self.now = at;
         self.source.produce(at, &mut self.buffer);
         for message in self.buffer.messages() {
             let size = message.range.len() as u64;
@@ -43,22 +41,8 @@ impl State {
 }
 
 impl Source {
-    fn with<R>(&self, py: Python<'_>, act: impl FnOnce(&mut State) -> R) -> R {
-        act(&mut self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The same at a time.
-    fn at<R>(&self, py: Python<'_>, now: u64, act: impl FnOnce(&mut State, Time) -> R) -> PyResult<R> {
-        let done = self.with(py, |state| {
-            goes_on(state.now.as_nanos(), now)?;
-            state.now = Time::from_nanos(now);
-            Ok(act(state, Time::from_nanos(now)))
-        });
-        done.map_err(|why: String| errors::bad_input(why))
-    }
-
     fn notify(&self, py: Python<'_>, now: u64, what: Feedback) -> PyResult<()> {
-        self.at(py, now, |state, at| {
+        self.state.at(py, now, |state, at| {
             state.source.notify(at, what);
             // Nothing is recorded here.
             while state.source.take_transfer().is_some() {}
@@ -82,25 +66,24 @@ impl Source {
         let kind = &trunkline_traffic::KINDS[of.kind];
         let waits = (kind.answer)(&of.values) != Answer::None || (kind.needs_flow_control)(&of.values);
         let source = scenario.build_source(0, 0, Seed::new(seed, 0)).map_err(errors::bad_input)?;
-        let state = State { source, buffer: MessageBuffer::default(), now: Time::ZERO };
-        Ok(Source { state: Mutex::new(state), waits })
+        Ok(Source { state: Timed::new(State { source, buffer: MessageBuffer::default() }), waits })
     }
 
     /// The time of the next message.
     #[getter]
     fn next_due(&self, py: Python<'_>) -> Option<u64> {
-        self.with(py, |state| state.source.next_due()).map(Time::as_nanos)
+        self.state.with(py, |state| state.source.next_due()).map(Time::as_nanos)
     }
 
     /// True if nothing will ever be due again.
     #[getter]
     fn is_finished(&self, py: Python<'_>) -> bool {
-        self.with(py, |state| state.source.is_finished())
+        self.state.with(py, |state| state.source.is_finished())
     }
 
     /// The messages that are due; of a source that is held back by its transport, as many as it gives at once.
     fn produce(&self, py: Python<'_>, now: u64) -> PyResult<Vec<Message>> {
-        self.at(py, now, |state, at| {
+        self.state.at(py, now, |state, at| {
             let mut messages = Vec::new();
             state.produce(at, |message| messages.push(message));
             while !self.waits && state.source.next_due().is_some_and(|due| due <= at) {
@@ -132,11 +115,11 @@ impl Source {
         let mut is_over = false;
         while !is_over {
             is_over = py.detach(|| {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let (state, now) = &mut *self.state.lock();
                 for _ in 0..BETWEEN_SIGNALS {
                     let Some(due) = state.source.next_due() else { return true };
-                    let at = due.max(state.now);
-                    state.produce(at, |(due, size, channel, _)| {
+                    *now = due.max(*now);
+                    state.produce(*now, |(due, size, channel, _)| {
                         times.extend(due.to_ne_bytes());
                         sizes.extend(u32::try_from(size).unwrap_or(u32::MAX).to_ne_bytes());
                         channels.extend(channel.to_ne_bytes());

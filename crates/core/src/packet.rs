@@ -61,6 +61,28 @@ pub enum Ecn {
     CongestionExperienced,
 }
 
+impl Ecn {
+    /// The field in the last two bits of IPv4's type of service and of IPv6's traffic class.
+    pub const fn of_bits(bits: u8) -> Ecn {
+        match bits & 3 {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::CongestionExperienced,
+        }
+    }
+
+    /// Those two bits.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Ecn::NotCapable => 0,
+            Ecn::Ect1 => 1,
+            Ecn::Ect0 => 2,
+            Ecn::CongestionExperienced => 3,
+        }
+    }
+}
+
 /// What a link carries: a packet of the network layer with everything that a queue may ask of it.
 ///
 /// The bytes are the transport's (for UDP: UDP header and payload); `size` is what counts on the link, network

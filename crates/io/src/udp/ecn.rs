@@ -44,17 +44,6 @@ pub fn tell_ecn(socket: &UdpSocket) -> io::Result<()> {
     system::receive(socket, socket.local_addr()?.is_ipv6())
 }
 
-/// The field in the last two bits of IPv4's type of service and IPv6's traffic class.
-#[cfg(target_os = "linux")]
-pub(super) fn from_bits(bits: u8) -> Ecn {
-    match bits & 3 {
-        0 => Ecn::NotCapable,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::CongestionExperienced,
-    }
-}
-
 #[cfg(target_os = "linux")]
 mod system {
     use socket2::SockRef;
@@ -73,12 +62,7 @@ mod system {
     }
 
     pub(super) fn send(socket: &UdpSocket, is_v6: bool, marks: Marks, ecn: Ecn) -> io::Result<()> {
-        let bits = match ecn {
-            Ecn::NotCapable => 0,
-            Ecn::Ect1 => 1,
-            Ecn::Ect0 => 2,
-            Ecn::CongestionExperienced => 3,
-        };
+        let bits = u32::from(ecn.bits());
         let (socket, Marks(code_point, priority)) = (SockRef::from(socket), marks);
         if is_v6 {
             return socket.set_tclass_v6(code_point | bits);

@@ -137,7 +137,7 @@ mod linux {
     use trunkline_core::Ecn;
 
     use super::Wait;
-    use crate::udp::{ecn, system};
+    use crate::udp::system;
 
     /// Room for two control messages, with a time stamp and with the ECN field, aligned as the kernel wants it.
     const CONTROL: usize = 8;
@@ -240,7 +240,7 @@ mod linux {
                 }
                 _ => None,
             });
-            ecn::from_bits(bits.unwrap_or(0))
+            Ecn::of_bits(bits.unwrap_or(0))
         }
 
         /// What `read` makes of the first control message that it wants, by level, kind and data.

@@ -91,7 +91,7 @@ impl Header {
                 ports: if is_fragment { [0; 2] } else { ports(protocol, &packet[length..]) },
                 protocol,
             }),
-            ecn: ecn(fixed[1]),
+            ecn: Ecn::of_bits(fixed[1]),
             urgency: urgency(fixed[1]),
             indivisible: fixed[6] & 0x40 != 0,
         })
@@ -123,7 +123,7 @@ impl Header {
                 },
                 protocol,
             }),
-            ecn: ecn(class),
+            ecn: Ecn::of_bits(class),
             urgency: urgency(class),
             indivisible: true,
         })
@@ -155,15 +155,6 @@ fn ports(protocol: u8, transport: &[u8]) -> [u16; 2] {
         (TCP | UDP | DCCP | SCTP | UDP_LITE, _) => [word(0), word(2)],
         (ICMP, Some(0 | 8)) | (ICMPV6, Some(128 | 129)) => [word(4); 2],
         _ => [0; 2],
-    }
-}
-
-fn ecn(class: u8) -> Ecn {
-    match class & 3 {
-        0 => Ecn::NotCapable,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::CongestionExperienced,
     }
 }
 
