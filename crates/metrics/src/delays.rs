@@ -13,13 +13,15 @@ use crate::summary::DelaySummary;
 ///
 /// Count, mean, deviation, minimum and maximum are exact always. Up to [`Delays::EXACT_UP_TO`] values are kept, and the
 /// percentiles are exact; from then on a histogram of three significant digits takes their place, whose percentiles are
-/// at most 0.1 % too high. Holds at most 512 KiB of samples, then 960 KiB of histograms.
+/// at most 0.1 % too high. Holds at most 512 KiB of samples, then 960 KiB of histograms, or 320 KiB
+/// [`without_deviation`](Delays::without_deviation).
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     moments: Moments,
     min: u64,
     max: u64,
     values: Values,
+    is_without_deviation: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -28,20 +30,34 @@ enum Values {
     Counted(Counted),
 }
 
-/// The values as histograms. That of the values themselves is too coarse for deviations far smaller than the mean.
+/// The values as histograms.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     values: Histogram,
-    /// The mean of the values when the histograms took over.
+    around: Option<Around>,
+}
+
+impl Counted {
+    #[inline]
+    fn record(&mut self, nanos: u64) {
+        self.values.record(nanos);
+        if let Some(around) = &mut self.around {
+            around.record(nanos);
+        }
+    }
+}
+
+/// Distances of the values from a mean of them: the histogram of the values is too coarse for distances far smaller than these.
+#[derive(Clone, Debug, Default)]
+struct Around {
+    /// The mean when the histograms took over.
     centre: u64,
-    /// Distances of the values from it.
     below: Histogram,
     above: Histogram,
 }
 
-impl Counted {
+impl Around {
     fn record(&mut self, nanos: u64) {
-        self.values.record(nanos);
         match nanos.checked_sub(self.centre) {
             Some(distance) => self.above.record(distance),
             None => self.below.record(self.centre - nanos),
@@ -49,7 +65,7 @@ impl Counted {
     }
 
     /// The middle of each bucket of distances as a value, and the number of values in it.
-    fn around_centre(&self) -> impl Iterator<Item = (u64, u64)> {
+    fn values(&self) -> impl Iterator<Item = (u64, u64)> {
         let middle = |range: RangeInclusive<u64>| range.start() + (range.end() - range.start()) / 2;
         let below =
             self.below.recorded().map(move |(range, n)| (self.centre.saturating_sub(middle(range)), n));
@@ -68,6 +84,11 @@ impl Default for Values {
 impl Delays {
     /// How many values are kept before a histogram takes over.
     pub const EXACT_UP_TO: usize = 65_536;
+
+    /// Durations whose [`mean_absolute_deviation`](Delays::mean_absolute_deviation) is not wanted: less is kept of many.
+    pub fn without_deviation() -> Delays {
+        Delays { is_without_deviation: true, ..Delays::default() }
+    }
 
     /// Adds one duration.
     #[inline]
@@ -141,14 +162,19 @@ impl Delays {
 
     /// The mean of |value - mean|, rounded to the nearest nanosecond (Schiavoni, Queiroz and Wanderley 2013, equation
     /// 2). Exact while the values are kept; then from a histogram of the distances from the mean, within 0.1 % of each.
+    ///
+    /// # Panics
+    /// Of more than [`Delays::EXACT_UP_TO`] values [`without_deviation`](Delays::without_deviation).
     pub fn mean_absolute_deviation(&self) -> Duration {
         let n = u128::from(self.count().max(1));
         let sum = self.moments.sum();
         // |n x - sum| is n times the deviation, without a fraction.
         let scaled: u128 = match &self.values {
             Values::Kept { nanos, .. } => nanos.iter().map(|&x| (n * u128::from(x)).abs_diff(sum)).sum(),
-            Values::Counted(counted) => counted
-                .around_centre()
+            Values::Counted(Counted { around, .. }) => around
+                .as_ref()
+                .expect("these durations have a deviation")
+                .values()
                 .map(|(value, count)| (n * u128::from(value)).abs_diff(sum) * u128::from(count))
                 .fold(0, u128::saturating_add),
         };
@@ -183,7 +209,9 @@ impl Delays {
 
     #[cold]
     fn count_from_now_on(&mut self, next: u64) {
-        let mut counted = Counted { centre: self.moments.mean().as_nanos(), ..Counted::default() };
+        let centre = self.moments.mean().as_nanos();
+        let around = (!self.is_without_deviation).then(|| Around { centre, ..Around::default() });
+        let mut counted = Counted { around, ..Counted::default() };
         if let Values::Kept { nanos, .. } = &self.values {
             nanos.iter().for_each(|&nanos| counted.record(nanos));
         }
