@@ -40,7 +40,7 @@ pub use files::{Files, FilesError, NamedFiles};
 #[doc(hidden)]
 pub use fuzz::fuzz_parse;
 pub use limits::Grain;
-pub use link_profile::is_built_in_profile;
+pub use link_profile::{is_built_in_profile, profile_of_draw};
 pub use model::{
     Answer, Axis, Direction, Ends, Experiment, Figure, Flow, Framing, Host, Impairments, Kernel, Limit, Link,
     Loss, Operator, PacketEvent, PacketStep, Path, PathStep, Point, Progress, Scenario, Single, Sink, Source,

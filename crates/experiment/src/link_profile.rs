@@ -16,7 +16,7 @@ pub(crate) const PROFILE: &str = "profile";
 pub(crate) const DRAWS: &str = "draws";
 
 /// The profile of a draw, counted from 1: `home.draws/01.toml` beside `home.toml`.
-pub(crate) fn draw(profile: &str, number: u64) -> String {
+pub fn profile_of_draw(profile: &str, number: u64) -> String {
     format!("{}.{DRAWS}/{number:02}.toml", profile.strip_suffix(".toml").unwrap_or(profile))
 }
 

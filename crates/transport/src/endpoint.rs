@@ -21,6 +21,9 @@ pub trait Endpoint: Conversation {
     /// Sends a message that leaves at once, as one packet, which is written into `into` (cleared first): the same as `send` and
     /// then `poll_transmit`, without a copy in between. `None`, and nothing is done, from an engine that does not send so,
     /// or not now.
+    ///
+    /// # Errors
+    /// As [`Conversation::send`].
     fn send_now(
         &mut self,
         _message: Message<'_>,

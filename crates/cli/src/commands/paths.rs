@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use toml::Table;
-use trunkline_experiment::{Experiment, Files, FilesError};
+use trunkline_experiment::{Experiment, Files, FilesError, profile_of_draw};
 use trunkline_learn::library::{self, Description, LearnedPath, LibraryError, is_name};
 
 use crate::args::Global;
@@ -53,8 +53,10 @@ fn is_file(file: &str) -> bool {
 
 /// The draws beside a description, as `home.draws/01.toml`.
 fn draws(folder: &Path, name: &str) -> Vec<String> {
-    let draw = |number| format!("{name}.draws/{number:02}.toml");
-    (1..=1_000).map(draw).take_while(|draw| folder.join(draw).is_file()).collect()
+    (1..=1_000)
+        .map(|number| profile_of_draw(name, number))
+        .take_while(|draw| folder.join(draw).is_file())
+        .collect()
 }
 
 fn failure(error: LibraryError) -> Failure {

@@ -31,7 +31,7 @@ pub(super) fn read(root: &Table, swept: &[&str], shelf: &Shelf<'_>, remarks: &mu
                     let key = format!("link.{name}.{}", link_profile::DRAWS);
                     let numbers = 1..=count as u64;
                     let values = numbers.clone().map(|number| number.to_string()).collect();
-                    let profile = |number| Item::Text(link_profile::draw(path, number).into());
+                    let profile = |number| Item::Text(link_profile::profile_of_draw(path, number).into());
                     let nodes = numbers
                         .map(|number| Node { span: node.span.clone(), item: profile(number) })
                         .collect();
@@ -66,7 +66,7 @@ fn drawn<'t>(
         ));
     }
     for number in 1..=count {
-        let draw = link_profile::draw(path, number);
+        let draw = link_profile::profile_of_draw(path, number);
         if let Err(problem) = shelf.profile(&draw) {
             return Err(match number - 1 {
                 0 => format!(
