@@ -53,6 +53,12 @@ impl OnFirstLinks {
         flow.before.get_or_insert(flow.transmitted);
     }
 
+    /// A flow has its first sink. What it sent to nobody is not of the time that is measured.
+    pub(crate) fn restart(&mut self, flow: usize) {
+        let flow = &mut self.flows[flow];
+        flow.before = flow.before.map(|_| flow.transmitted);
+    }
+
     /// A packet for a group enters a link. One that is for several stations of it counts at once: their copies come out one by
     /// one, or not at all.
     #[inline]

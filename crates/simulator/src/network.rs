@@ -253,6 +253,11 @@ impl<'s> Network<'s> {
         self.on_first_links.begin(flow);
     }
 
+    /// A flow has its first sink.
+    pub(crate) fn restart(&mut self, flow: usize) {
+        self.on_first_links.restart(flow);
+    }
+
     /// What the flow's forward packets took of their first link; [`Self::end_measurement`] was called.
     pub(crate) fn on_first_link(&self, flow: usize) -> OnNetwork {
         self.on_first_links.of(flow)

@@ -34,8 +34,8 @@ impl Observer for Sending<'_> {
     fn observe(&mut self, at: Time, id: FlowId, what: Observation, _: Option<&[u8]>) {
         let counts: fn(Presence) -> bool = match what {
             Observation::Sent { .. } => |sink| sink.is_awaited,
-            // A message that is refused is lost to each sink that listens.
-            Observation::Refused { .. } => |sink| !sink.is_away,
+            // A message that is refused is lost to each sink that listens, and to one that has failed unnoticed.
+            Observation::Refused { .. } => |sink| sink.is_awaited || !sink.is_away,
             _ => return self.recorder.record(at, id, what),
         };
         if counts(self.first) {

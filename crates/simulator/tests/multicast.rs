@@ -3,8 +3,8 @@
 mod support;
 
 use support::{flow, parse, simulate};
-use trunkline_core::Duration;
-use trunkline_metrics::{FlowSummary, Measured, RepetitionSummary, SinkSummary};
+use trunkline_core::{Duration, Rate};
+use trunkline_metrics::{FlowSummary, Measured, RepetitionSummary, SinkSummary, ThroughputSummary};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -60,6 +60,43 @@ fn a_sink_is_measured_while_it_is_there() {
     assert!((8..=16).contains(&c.counts.unfinished), "{:?}", c.counts);
     assert!(c.user.bits_per_second().abs_diff(4 * 64_000) < 4_000, "{}", c.user);
     assert_eq!((c.voice_channels, sink(it, "b").voice_channels, it.voice_channels), (4, 4, 4));
+}
+
+/// The same of the only sink: the figures of the flow are its own.
+#[test]
+fn an_only_sink_is_measured_while_it_is_there() {
+    let to = "{ host = \"c\", join = \"2 s\", leave = \"7 s\" }";
+    let summary = measure(&tree("", "delay = \"50 ms\"\n", ""), &voice(to, "\"udp\"", "channels = 4"));
+    let it = flow(&summary, "it");
+    // Those that were under way as it joined arrive too.
+    assert!((4 * 250..=4 * 254).contains(&it.counts.sent), "{:?}", it.counts);
+    let near = |rate: Rate, of: u64| rate.bits_per_second().abs_diff(of) < of / 20;
+    let ThroughputSummary { offered, user, network, .. } = it.throughput;
+    assert!(near(offered, 4 * 64_000) && near(user, 4 * 64_000), "{:?}", it.throughput);
+    // Every message takes 28 bytes of UDP and IP.
+    assert!(near(network.unwrap(), 4 * 50 * 8 * (160 + 28)), "{:?}", it.throughput);
+    assert_eq!(it.voice_channels, 4);
+}
+
+/// A sink's silence ends as it leaves.
+#[test]
+fn nobody_waits_for_sound_after_a_sink_has_left() {
+    let rest = "playback = { kind = \"fifo\", depth = 4096 }";
+    for to in ["{ host = \"c\", leave = \"4 s\" }", "[\"b\", { host = \"c\", leave = \"4 s\" }]"] {
+        let summary = measure(&tree("", "delay = \"50 ms\"\n", ""), &voice(to, "\"udp\"", rest));
+        let silence = flow(&summary, "it").voice_path.as_ref().unwrap().silence;
+        assert!(silence < MS(100), "{to}: {silence}");
+    }
+}
+
+/// Messages that a sender holds back for a sink that has failed, without its knowing, were due there.
+#[test]
+fn what_waits_for_a_sink_that_has_failed_is_refused() {
+    let to = "{ host = \"c\", fail = \"5 s\" }";
+    let transport = "{ kind = \"tcp\", send-buffer = \"8 KiB\" }";
+    let summary = measure(&tree("", "", ""), &voice(to, transport, ""));
+    let counts = flow(&summary, "it").counts;
+    assert!(support::nearly(counts.sent + counts.refused, 500) && counts.refused > 100, "{counts:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! From when to when a flow, or one of its members, is active.
 
+use core::ops::Range;
+
 use trunkline_core::Time;
 
 use crate::record::Lasting;
@@ -35,4 +37,11 @@ impl Activity {
         };
         Some((first, end))
     }
+}
+
+/// The part of an active time in which a sink is there: all of it, if the sink comes and goes at no time of its own.
+pub(super) fn within(active: Option<(Time, Time)>, there: Option<&Range<Time>>) -> Option<(Time, Time)> {
+    let Some(there) = there else { return active };
+    let part = active.map(|(begin, end)| (begin.max(there.start), end.min(there.end)));
+    part.filter(|(begin, end)| begin < end)
 }

@@ -7,7 +7,7 @@ use crate::bursts::LossRun;
 use crate::delays::Delays;
 use crate::jitter::{InterarrivalJitter, IpdvPairs};
 use crate::limited::{LimitedBy, Reached};
-use crate::meter::activity::Activity;
+use crate::meter::activity::{Activity, within};
 use crate::meter::delivery::{Delivery, Window};
 use crate::meter::listening::ListeningMeter;
 use crate::meter::member::MemberMeter;
@@ -372,8 +372,7 @@ impl FlowMeter {
         channels: ChannelSums,
     ) -> FlowSummary {
         let end_of_run = Time::ZERO + duration;
-        self.window.end(end_of_run);
-        let active = self.activity.span(self.meta.lasting, end_of_run);
+        let active = self.active(end_of_run);
         let throughput = ThroughputSummary {
             offered: Rate::of(self.offered + self.overflowed, length(active)),
             user: self.delivery.rate(&self.window, active),
@@ -418,6 +417,13 @@ impl FlowMeter {
         }
     }
 
+    /// The flow's active time; that of an only sink is the time in which it is there.
+    fn active(&mut self, end_of_run: Time) -> Option<(Time, Time)> {
+        let there = self.meta.presence.first().filter(|_| self.sinks.is_empty());
+        self.window.end(there.map_or(end_of_run, |there| there.end.min(end_of_run)));
+        within(self.activity.span(self.meta.lasting, end_of_run), there)
+    }
+
     /// The window or the send buffer that held the flow back: its sender had more to send, and could not.
     fn limited_by(&self, throughput: ThroughputSummary) -> Option<LimitedBy> {
         let limit = self.meta.send_limit.as_ref()?;
@@ -452,7 +458,6 @@ impl FlowMeter {
         network: Option<OnNetwork>,
         channels: &ChannelSums,
     ) -> Part {
-        self.window.end(Time::ZERO + duration);
         let end_of_run = Time::ZERO + duration;
         let of_flow = self.latency.summary().map(|d| MemberDelay { mean: d.mean, p999: d.p999 });
         let member = |(index, delivered): (usize, &Bytes)| {
@@ -466,7 +471,7 @@ impl FlowMeter {
         };
         let members = channels.delivered.iter().enumerate().map(member).collect();
         let lasting = self.meta.lasting;
-        let active = self.activity.span(lasting, end_of_run);
+        let active = self.active(end_of_run);
         let counted = |network: OnNetwork| {
             (network.of(lasting), active.map_or(Time::ZERO, |(_, end)| network.until(lasting, end)))
         };

@@ -148,7 +148,7 @@ impl<'t> Meter<'t> {
         }
         for (index, flow) in flows.iter_mut().enumerate() {
             if let Some(voice) = flow.voice.take() {
-                let end = Time::ZERO + outcome.duration;
+                let end = |id| flow.meta.end_of_id(id, Time::ZERO + outcome.duration);
                 flow.summary.voice_path = Some(voice.finish(end, |event| trace.event(index, event)));
             }
             flow.summary.quality = flow.listening.take().and_then(|listening| listening.finish());

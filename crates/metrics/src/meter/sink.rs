@@ -5,6 +5,7 @@ use core::ops::Range;
 use trunkline_core::{Duration, Time};
 
 use crate::delays::Delays;
+use crate::meter::activity::within;
 use crate::meter::delivery::{Delivery, Window};
 use crate::summary::{Counts, SinkSummary};
 
@@ -35,11 +36,7 @@ impl SinkMeter {
     pub(super) fn finish(mut self, window: &Window, active: Option<(Time, Time)>) -> SinkSummary {
         let clipped = self.presence.as_ref().map(|there| window.within(there));
         let window = clipped.as_ref().unwrap_or(window);
-        let active = match &self.presence {
-            Some(there) => active.map(|(begin, end)| (begin.max(there.start), end.min(there.end))),
-            None => active,
-        };
-        let active = active.filter(|(begin, end)| begin < end);
+        let active = within(active, self.presence.as_ref());
         let counts = self.counts;
         SinkSummary {
             sink: self.name,

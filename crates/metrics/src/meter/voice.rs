@@ -120,16 +120,21 @@ impl VoiceMeter {
         Some(Played { from_due, in_time: lost == 0 && underflow.is_none() })
     }
 
-    /// The figures. Channels that have waited until `end` for messages that were due have been silent until then; of a
-    /// speaker who pauses nobody knows.
-    pub(super) fn finish(mut self, end: Time, mut tell: impl FnMut(&VoiceEvent)) -> VoicePathSummary {
+    /// The figures. Channels that have waited for messages that were due until the `end` of their member's sink have been
+    /// silent until then; of a speaker who pauses nobody knows.
+    pub(super) fn finish(
+        mut self,
+        end: impl Fn(usize) -> Time,
+        mut tell: impl FnMut(&VoiceEvent),
+    ) -> VoicePathSummary {
         for place in 0..self.channels.len() {
+            let channels = usize::from(self.channels_per_member);
+            let (member, channel) = (place / channels, place % channels);
+            let end = end(member);
             let Channel { playback, spurts, last_due, .. } = self.channels[place];
             let is_waited_for = spurts.latest_due().is_some_and(|due| due < last_due) && !self.path.pauses;
             if let Some(empty) = playback.empty_at().filter(|&empty| is_waited_for && empty < end) {
-                let channels = usize::from(self.channels_per_member);
-                let (member, channel) = ((place / channels) as u32, (place % channels) as u16);
-                tell(&self.silent(member, channel, empty, end.since(empty)));
+                tell(&self.silent(member as u32, channel as u16, empty, end.since(empty)));
             }
         }
         VoicePathSummary { start_up: self.start_up.summary(), margin: self.margin.summary(), ..self.summary }

@@ -28,13 +28,17 @@ impl Engine<'_, '_> {
     pub(crate) fn sink_changes(&mut self, conversation: u32, sink: u16, recorder: &mut dyn Recorder) {
         let side = Side::Far(sink);
         let flow = self.conversations[conversation as usize].flow;
-        let Sink { join, leave, fail, .. } = self.scenario.flows[flow as usize].to[usize::from(sink)];
+        let sinks = &self.scenario.flows[flow as usize].to;
+        let Sink { join, leave, fail, .. } = sinks[usize::from(sink)];
         let at = Some(self.now.since(Time::ZERO));
         let knows = knows_its_sinks(&self.scenario.flows[flow as usize]);
         let end = self.conversations[conversation as usize].end(side);
         if at == Some(join) {
             end.presence.is_away = false;
             end.presence.is_awaited |= !knows;
+            if sinks.iter().all(|sink| sink.join >= join) {
+                self.network.restart(flow as usize);
+            }
         }
         if at == leave && !end.presence.is_away {
             end.endpoint.close(self.now, Close::Graceful);
