@@ -237,7 +237,7 @@ pub(crate) fn checked(
                 let name = points.iter().find_map(|point| Some(&point.scenario.flows.get(*flow)?.meta.name));
                 let name = name.map_or("", String::as_str);
                 let known = match most {
-                    1 => format!("only `{name}-1`"),
+                    1 => format!("`{name}-1` only"),
                     most => format!("`{name}-1` to `{name}-{most}`"),
                 };
                 let message =

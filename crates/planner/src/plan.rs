@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trunkline_experiment::{Axis, Experiment, Files, Searchable};
+use trunkline_experiment::{Axis, Experiment, Files, Limit, Searchable, Single, Subject};
 use trunkline_runner::{DirectoryFiles, Hear, LoadError, Request, RunnerError};
 
 use crate::judge::Terms;
@@ -138,7 +138,7 @@ impl Plan {
         if let (None, Some(bound)) = (key.now(), question.from.or(question.to)) {
             key = key.in_unit_of(bound);
         }
-        let range = range(&key, question).map_err(wrong)?;
+        let range = range(experiment, &key, question).map_err(wrong)?;
         let begin = begin(&key, &range, question).map_err(wrong)?;
         let precision = precision(&key, question.nearness).map_err(wrong)?;
         if question.against.is_some_and(|(against, _)| against == question.key) {
@@ -275,10 +275,24 @@ fn terms(experiment: &Experiment, question: &Question<'_>) -> Result<Terms, Stri
     Ok(Terms { confidence, repetitions, most })
 }
 
-fn range(key: &Searchable, question: &Question<'_>) -> Result<RangeInclusive<u64>, String> {
+fn range(
+    experiment: &Experiment,
+    key: &Searchable,
+    question: &Question<'_>,
+) -> Result<RangeInclusive<u64>, String> {
     let allowed = key.range();
+    let numbered = numbered(experiment, key);
+    let least = numbered.map_or(*allowed.start(), |(number, _)| number);
     let bound = |text: Option<&str>, or: u64| text.map_or(Ok(or), |text| key.parse(text));
-    let from = bound(question.from, *allowed.start())?;
+    let from = bound(question.from, least)?;
+    if let Some((number, limit)) = numbered.filter(|_| from < least) {
+        return Err(format!(
+            "`--from {}`: the limit `{}` needs at least {number} of these hosts; expected a larger bound, or a limit on \
+             `each` of the flows",
+            key.written(from),
+            limit.key
+        ));
+    }
     let to = bound(question.to, *allowed.end())?;
     match from <= to {
         true => Ok(from..=to),
@@ -289,6 +303,20 @@ fn range(key: &Searchable, question: &Question<'_>) -> Result<RangeInclusive<u64
             key.written(to)
         )),
     }
+}
+
+/// The largest number of a flow that a limit names, if the key says how many of these flows there are.
+fn numbered<'e>(experiment: &'e Experiment, key: &Searchable) -> Option<(u64, &'e Limit)> {
+    let first = format!("{}-1", key.key().strip_prefix("hosts.")?.strip_suffix(".count")?);
+    let scenario = &experiment.points.first()?.scenario;
+    let number = |limit: &Limit| {
+        let Subject::Single { flow, single: Single::Number(number), .. } = limit.subject else { return None };
+        let flow = scenario.flows.get(flow)?;
+        let mut ends = core::iter::once(flow.from).chain(flow.to.iter().map(|sink| sink.host));
+        ends.any(|end| scenario.hosts[end].name == first).then_some(u64::from(number))
+    };
+    let numbers = experiment.limits.iter().filter_map(|limit| Some((number(limit)?, limit)));
+    numbers.max_by_key(|(number, _)| *number)
 }
 
 fn begin(key: &Searchable, range: &RangeInclusive<u64>, question: &Question<'_>) -> Result<Begin, String> {
@@ -320,5 +348,40 @@ fn precision(key: &Searchable, nearness: Nearness<'_>) -> Result<Precision, Stri
                 key.written(unit)
             )),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Below the number of the flow that a limit names, there is nothing to judge.
+    #[test]
+    fn a_limit_on_a_numbered_flow_bounds_the_hosts_from_below() {
+        let file = "name = \"phones\"\nduration = \"1 s\"\n[hosts]\nphone = { count = 4 }\nb = {}\n[link.l]\n\
+            between = [\"phone\", \"b\"]\nrate = \"1 Mbit/s\"\n[flow.voice]\nfrom = \"phone\"\nto = \"b\"\n\
+            transport = \"udp\"\nsource = \"voice\"\n[limits]\n\"flow.voice-3.loss\" = \"< 1 %\"\n";
+        let experiment = Experiment::parse(file, "x.toml", &()).unwrap();
+        let ask = |from| {
+            let question = Question {
+                goal: Goal::Maximise,
+                key: "hosts.phone.count",
+                against: None,
+                from,
+                to: Some("8"),
+                nearness: Nearness::Default,
+                repetitions: None,
+                most: None,
+                confidence: 0.95,
+            };
+            Plan::with_files(&experiment, Path::new("x.toml"), Arc::new(()), &question)
+        };
+        assert_eq!(ask(None).unwrap().range, 3..=8);
+        assert_eq!(ask(Some("4")).unwrap().range, 4..=8);
+        let refused = ask(Some("2")).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("`--from 2`: the limit `flow.voice-3.loss` needs at least 3"),
+            "{refused}"
+        );
     }
 }
