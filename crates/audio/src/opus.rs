@@ -35,11 +35,12 @@ pub struct Settings {
 #[non_exhaustive]
 pub enum OpusError {
     /// Opus has five rates.
-    #[error("Opus at {0} Hz; expected 8000, 12000, 16000, 24000 or 48000 Hz")]
+    #[error("Opus cannot code {0} Hz; expected 8000, 12000, 16000, 24000 or 48000 Hz")]
     SampleRate(u32),
     /// Opus has nine lengths, of which four are short enough for conversation.
     #[error(
-        "Opus in blocks of {frames} frames at {sample_rate} Hz; expected 2.5, 5, 10 or 20 ms: {expected:?} frames"
+        "Opus cannot code blocks of {frames} frames at {sample_rate} Hz; expected {}, {}, {} or {} frames (2.5, 5, 10 or 20 ms)",
+        .expected[0], .expected[1], .expected[2], .expected[3]
     )]
     Frames {
         /// Frames of a block.
@@ -50,10 +51,10 @@ pub enum OpusError {
         expected: [u32; 4],
     },
     /// More than two channels are several streams of Opus.
-    #[error("Opus of {0} channels in one frame; expected 1 or 2")]
+    #[error("Opus cannot code {0} channels in one frame; expected 1 or 2")]
     Channels(usize),
     /// Too few bits to code anything, or more than Opus can use.
-    #[error("Opus at {bitrate} bit/s for each channel; expected {least} to {most} bit/s", most = MOST_BITRATE)]
+    #[error("Opus cannot code a channel at {bitrate} bit/s; expected {least} to {most} bit/s", most = MOST_BITRATE)]
     Bitrate {
         /// Bits per second.
         bitrate: u32,

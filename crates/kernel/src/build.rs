@@ -51,10 +51,10 @@ pub enum BuildError {
     )]
     Name(String),
     /// Another architecture.
-    #[error("User-Mode Linux runs on x86-64 only, and this machine is not one")]
+    #[error("no kernel can be built on this machine: User-Mode Linux needs x86-64; use another machine")]
     Machine,
     /// Programs or the source are missing.
-    #[error("missing to build a kernel: {}; install them with `sudo apt-get install {PACKAGES}`", .0.join(", "))]
+    #[error("no kernel can be built without {}; install them with `sudo apt-get install {PACKAGES}`", .0.join(", "))]
     Missing(Vec<String>),
     /// Linux is not built in such a folder.
     #[error(

@@ -199,7 +199,7 @@ pub enum PeerError {
         found: Fingerprint,
     },
     /// Nobody of this name is known: the user's to change.
-    #[error("no peer named `{name}` in {}", folder.display())]
+    #[error("no peer named `{name}` in {}; its files are named after the peers that it has", folder.display())]
     Unknown {
         /// The name.
         name: String,

@@ -35,7 +35,13 @@ fn peers_are_kept_found_and_forgotten() {
     assert_eq!(peers.named("berlin").unwrap(), None);
     let error = peers.remove("berlin").unwrap_err();
     assert!(error.is_bad_input());
-    assert_eq!(error.to_string(), format!("no peer named `berlin` in {}", folder.display()));
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "no peer named `berlin` in {}; its files are named after the peers that it has",
+            folder.display()
+        )
+    );
 }
 
 #[test]

@@ -77,16 +77,14 @@ impl Captures {
         {
             // A device, as /dev/full, is nothing that could be lost.
             if std::fs::metadata(directory.join(&name)).is_ok_and(|file| file.is_file()) {
-                return Err(WireError::State {
-                    path: directory.join(name),
-                    problem: "it exists already, and captures do not overwrite files; choose another folder, or remove it"
-                        .to_owned(),
-                });
+                return Err(WireError::Captured(format!(
+                    "`{}` exists already, and captures do not overwrite files; choose another folder, or remove it",
+                    directory.join(name).display()
+                )));
             }
             if let Some(name) = names.replace(name) {
-                return Err(refused((
-                    directory.join(name),
-                    io::Error::other("two ends of links have this name; rename one"),
+                return Err(WireError::Captured(format!(
+                    "the captures of two ends of links would both be `{name}`; rename one of the links or hosts"
                 )));
             }
         }

@@ -31,6 +31,9 @@ pub enum WireError {
     /// A running wire refuses what it is told.
     #[error("{0}")]
     Refused(String),
+    /// A capture would take the place of a file or of another capture.
+    #[error("{0}")]
+    Captured(String),
     /// What a wire keeps in its folder cannot be used.
     #[error("{}: {problem}", path.display())]
     State {
@@ -92,6 +95,7 @@ impl WireError {
                 | WireError::Core(_)
                 | WireError::Which(_)
                 | WireError::Refused(_)
+                | WireError::Captured(_)
         )
     }
 }

@@ -120,15 +120,15 @@ fn settings_outside_opus_are_refused_in_a_sentence() {
     let said = |settings: Settings| settings.check().unwrap_err().to_string();
     assert_eq!(
         said(Settings { sample_rate: 44_100, ..good }),
-        "Opus at 44100 Hz; expected 8000, 12000, 16000, 24000 or 48000 Hz"
+        "Opus cannot code 44100 Hz; expected 8000, 12000, 16000, 24000 or 48000 Hz"
     );
     assert_eq!(
         said(Settings { frames: 256, ..good }),
-        "Opus in blocks of 256 frames at 48000 Hz; expected 2.5, 5, 10 or 20 ms: [120, 240, 480, 960] frames"
+        "Opus cannot code blocks of 256 frames at 48000 Hz; expected 120, 240, 480 or 960 frames (2.5, 5, 10 or 20 ms)"
     );
     assert_eq!(
         said(Settings { frames: 120, bitrate: 20_000, ..good }),
-        "Opus at 20000 bit/s for each channel; expected 25600 to 255000 bit/s"
+        "Opus cannot code a channel at 20000 bit/s; expected 25600 to 255000 bit/s"
     );
     let speech = settings(480, true);
     for settings in [

@@ -261,11 +261,14 @@ impl TransportOptions for Sctp {
         let most = self.config(None).max_message() as u64;
         // Where sizes vary, some messages may pass; those that do not are refused as too large.
         if !self.is_kernels && !varies && whole > most {
-            let half = if most < MAX_MESSAGE as u64 { ", half of its `window`" } else { "" };
+            let (half, key) = match most < MAX_MESSAGE as u64 {
+                true => (", half of its `window`", Some("window")),
+                false => ("", None),
+            };
             let message = format!(
                 "{noun} of {size} B is too large for `sctp`, which takes messages of up to {most} B{half}"
             );
-            return Packet::TooLarge { message, key: None };
+            return Packet::TooLarge { message, key };
         }
         Packet::Needs {
             bytes: MIN_PACKET as u64,

@@ -264,7 +264,7 @@ impl TransportOptions for Mptcp {
     }
 
     fn pair(&self, _place: &Place<'_>) -> Result<Pair, String> {
-        Err("transport `mptcp` is the kernel's, for `live` and `wire` only; in `sim` use `tcp`".to_owned())
+        Err("`mptcp` is the kernel's, which the simulator does not have; use `tcp`".to_owned())
     }
 
     fn sockets(&self) -> Sockets {
