@@ -280,8 +280,8 @@ describe('forms', () => {
     ['"flow.vocie.loss" = "< 1 %"', 'there is no flow `vocie`; did you mean `voice`?', '"flow.voice.loss" = "< 1 %"'],
     ['"flow.voice.latency.p9" = "< 1 s"', 'a flow has no figure `latency.p9`; did you mean `latency.p99`?', '"flow.voice.latency.p99" = "< 1 s"'],
     ['"bundle.trunk.upd.loss" = "< 1 %"', 'the bundle `trunk` has no transport `upd`; did you mean `udp`?', '"bundle.trunk.udp.loss" = "< 1 %"'],
-    ['"flow.vocie.count, flow.a.count" = [1]', 'there is no key `flow.vocie.count`; did you mean `flow.voice`?', '"flow.voice.count, flow.a.count" = [1]'],
-    ['"flow.voice.cont" = [1]', 'there is no key `flow.voice.cont`; did you mean `flow.voice.count`?', '"flow.voice.count" = [1]'],
+    ['"flow.vocie.count, flow.a.count" = [1]', 'unknown key `flow.vocie.count`; did you mean `flow.voice`?', '"flow.voice.count, flow.a.count" = [1]'],
+    ['"flow.voice.cont" = [1]', 'unknown key `flow.voice.cont`; did you mean `flow.voice.count`?', '"flow.voice.count" = [1]'],
     ['tcpp = "16 KiB"', 'unknown key `tcpp` in the transport `tcp`; did you mean `tcp-x`?', 'tcp-x = "16 KiB"'],
     ["'upd'", 'there is no transport `upd`; did you mean `udp`?', "'udp'"],
     // Which one is meant is not certain, or nothing of the message stands there.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use trunkline_control::{Refusal, RefusalKind};
-use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_core::{Bytes, Duration, Rate, count};
 use trunkline_io::networks::Network;
 
 use crate::config::{Config, Permission};
@@ -98,14 +98,14 @@ pub fn judge(
     {
         return forbidden(format!(
             "the part has {}, but the owner of {host} allows the controller {controller} {most}{}",
-            conversations(wanted),
+            count(wanted, "conversation"),
             in_use(own.conversations > 0, &format!("{} of them", own.conversations))
         ));
     }
     if all.conversations.saturating_add(wanted) > limits.flows.into() {
         return limit(format!(
             "the part has {}, but the owner of {host} allows {}{}",
-            conversations(wanted),
+            count(wanted, "conversation"),
             limits.flows,
             in_use(all.conversations > 0, &format!("{} of them", all.conversations))
         ));
@@ -193,10 +193,6 @@ fn left(limit: Option<Rate>, held: Rate) -> Option<Rate> {
 
 fn sum(a: Rate, b: Rate) -> Rate {
     Rate::from_bits_per_second(a.bits_per_second().saturating_add(b.bits_per_second()))
-}
-
-fn conversations(count: u64) -> String {
-    format!("{count} conversation{}", if count == 1 { "" } else { "s" })
 }
 
 fn in_use(is_any: bool, held: &str) -> String {

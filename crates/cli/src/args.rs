@@ -6,6 +6,7 @@ pub mod kernel;
 pub mod learn;
 pub mod listen;
 pub mod manual;
+mod parsers;
 pub mod paths;
 pub mod peer;
 pub mod probe;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use parsers::number;
 use settings::Settings;
 
 /// Carries voice and music over networks, and predicts, emulates and measures what the network does to them.
@@ -224,7 +226,7 @@ pub struct Run {
     pub shard: Option<trunkline_runner::Shard>,
 
     /// Number of repetitions to simulate in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = number::<u16>(1..=1024))]
     pub jobs: Option<u16>,
 
     /// Write the audio that the listener of a flow's member hears to a WAV file: `flow.voice.1`, or `flow.voice.1.2` for
@@ -330,11 +332,11 @@ pub struct Plan {
 
     /// Number of times that a value is measured before it is judged [default: the file's `repetitions`, or 5 if that
     /// is 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=10_000))]
     pub repetitions: Option<u32>,
 
     /// The maximum number of repetitions of a value near the edge [default: 8 times `--repetitions`]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=100_000))]
     pub most_repetitions: Option<u32>,
 
     /// Keys that are overridden.
@@ -354,7 +356,7 @@ pub struct Plan {
     pub resume: Option<String>,
 
     /// Number of repetitions to simulate in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = number::<u16>(1..=1024))]
     pub jobs: Option<u16>,
 
     /// Options of live runs.
@@ -459,7 +461,7 @@ pub struct Paper {
 
     /// Number of times that each point is simulated, with new random numbers each time; tables contain the mean
     /// [default: as in the study's files, mostly once]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=10_000))]
     pub repetitions: Option<u32>,
 
     /// The backend of tables that can also be measured: `wire` measures them in real time
@@ -467,11 +469,11 @@ pub struct Paper {
     pub on: String,
 
     /// Number of blocks that each channel of audio sends, in studies that count blocks [default: as in the study]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = number::<u64>(10..=1_000_000))]
     pub blocks: Option<u64>,
 
     /// Number of points to simulate in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = number::<u16>(1..=1024))]
     pub jobs: Option<u16>,
 
     /// Find the constants of the model again from the published cells that they were taken from, instead of repeating the

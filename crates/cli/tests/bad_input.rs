@@ -251,7 +251,7 @@ fn a_mistake_in_a_profile_is_told_in_the_profile() {
 fn messages_without_headers_are_said_to_be_for_the_simulator() {
     let bench = Bench::new();
     let text = GOOD.replace("\"udp\"", "\"tcp\"\nframing = \"none\"");
-    bench.write("bare.toml", text);
+    bench.write("bare.toml", &text);
     let out = bench.run(&["check", "bare.toml"]).ok().out;
     assert!(
         out.contains("not on `live`: flow `voice` cannot be set up: `framing = \"none\"` works in"),
@@ -262,7 +262,26 @@ fn messages_without_headers_are_said_to_be_for_the_simulator() {
     let ran = bench.run(&["run", "bare.toml", "--on", "live"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.err.contains("`framing = \"none\"` works in `sim` only"), "{ran:#?}");
+    let line = text.lines().position(|line| line.starts_with("framing")).unwrap() + 1;
+    assert!(ran.err.starts_with(&format!("error: bare.toml:{line}:11: ")), "{ran:#?}");
     assert!(!bench.store().exists(), "nothing is written");
+}
+
+#[test]
+fn options_say_what_they_expect() {
+    let bench = Bench::new();
+    for (arguments, expected) in [
+        (["run", "x.toml", "--jobs", "0"], "expected a whole number from 1 to 1024"),
+        (["send", "x", "--blocks", "0"], "expected a whole number of at least 1"),
+        (
+            ["serve", "--listen", "foo", "-q"],
+            "expected an address of this host, with or without a port: `192.0.2.1`",
+        ),
+        (["receive", "--listen", "foo", "-q"], "`0.0.0.0:4780`"),
+    ] {
+        let ran = bench.run(&arguments);
+        assert!(ran.code == Some(2) && ran.err.contains(expected), "{ran:#?}");
+    }
 }
 
 #[test]

@@ -280,6 +280,10 @@ fn runs_are_marked_chosen_compared_taken_elsewhere_and_removed() {
     assert!(files_below(&bench.store().join("runs")).is_empty());
     let gone = bench.run(&["runs", "remove", "1"]);
     assert!(gone.code == Some(2) && gone.err.contains("there is no run `1`"), "{gone:#?}");
+    assert!(gone.err.contains("`trunkline run FILE.toml` makes one"), "{gone:#?}");
+    let merged = bench.run(&["runs", "merge", "nothere"]);
+    let neither = "`nothere` is neither the folder of a store";
+    assert!(merged.code == Some(2) && merged.err.contains(neither), "{merged:#?}");
 }
 
 /// Simulations are deterministic: a reader who repeats the tutorial sees these figures.

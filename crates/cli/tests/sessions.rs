@@ -122,6 +122,7 @@ fn what_cannot_be_is_said_in_a_sentence() {
     };
     refused(&["send", "127.0.0.1:9", "--from", "tone"], 1, "no server responds at 127.0.0.1:9");
     refused(&["send", "nowhere.invalid", "--from", "tone"], 2, "cannot resolve `nowhere.invalid`");
+    refused(&["probe", "nowhere.invalid"], 2, "cannot resolve `nowhere.invalid`");
     refused(&["send", "127.0.0.1", "--from", "tape"], 2, "`tape` is not a source or output of audio");
     refused(
         &["send", "127.0.0.1", "--from", "tone", "--fec", "xor"],

@@ -213,7 +213,9 @@ fn check_refuses_what_run_refuses() {
     bench.write("mptcp.toml", bulk.replace("{ kind = \"tcp\", congestion-control = \"CC\" }", "\"mptcp\""));
     let ran = bench.run(&["check", "mptcp.toml"]);
     assert!(
-        ran.code == Some(2) && ran.err.contains("; not refused with `--on wire` or `--on live`"),
+        ran.code == Some(2)
+            && ran.err.starts_with("error: mptcp.toml:")
+            && ran.err.contains("; not refused with `--on wire` or `--on live`"),
         "{ran:#?}"
     );
 }

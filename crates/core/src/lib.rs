@@ -19,7 +19,7 @@ pub mod time;
 pub use delivery_trace::DeliveryTrace;
 pub use distribution::Distribution;
 pub use packet::{Address, Destination, Ecn, FlowId, Packet, PacketId, Port};
-pub use quantity::{Amount, Bytes, QuantityError, Rate, Ratio};
+pub use quantity::{Amount, Bytes, QuantityError, Rate, Ratio, count};
 pub use random::{Seed, Stream};
 pub use ranges::Ranges;
 pub use series::{OverTime, Series};

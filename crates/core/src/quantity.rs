@@ -280,6 +280,11 @@ impl fmt::Display for Ratio {
     }
 }
 
+/// A number of things in words: `1 packet`, `2 packets`.
+pub fn count(number: u64, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

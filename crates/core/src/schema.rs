@@ -156,8 +156,7 @@ impl core::str::FromStr for Limit {
 impl core::fmt::Display for Limit {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Limit::Packets(1) => f.write_str("1 packet"),
-            Limit::Packets(n) => write!(f, "{n} packets"),
+            Limit::Packets(n) => f.write_str(&crate::quantity::count(*n, "packet")),
             Limit::Bytes(bytes) => write!(f, "{bytes}"),
         }
     }

@@ -1,6 +1,6 @@
 //! Swept values by their ends: `{ from = "10 ms", to = "200 ms", step = "10 ms" }`, or with steps that grow.
 
-use crate::problem::{Remark, suggestion};
+use crate::problem::Remark;
 use crate::searchable::Searchable;
 use crate::sweep::{MOST_POINTS, Sweepable};
 use crate::tree::{Item, Node, Table};
@@ -45,8 +45,11 @@ pub(crate) fn values(
     };
     let unknown = table.0.iter().find(|entry| !KEYS.iter().any(|(name, _)| *name == &*entry.key));
     if let Some(entry) = unknown {
-        let suggestion = suggestion(&entry.key, KEYS.iter().map(|(name, _)| *name));
-        let message = format!("unknown key `{}` of a range{suggestion}", entry.key.escape_debug());
+        let message = format!(
+            "unknown key `{}` in a range; expected `from`, `to` and one of `step` (the difference), `factor` (the ratio) and \
+             `points` (the number of values, with `scale`)",
+            entry.key.escape_debug()
+        );
         return Err(vec![Remark::new(entry.key_span.clone(), message)]);
     }
     let end = |name: &str| {

@@ -304,7 +304,7 @@ impl Put<'_> {
     }
 
     fn unknown(&self, known: &[Sweepable]) -> Vec<Remark> {
-        self.wrong(format!("there is no key `{}`{}", self.key, sweep::nearest(self.key, known, "set")))
+        self.wrong(format!("unknown key `{}`{}", self.key, sweep::nearest(self.key, known, "set")))
     }
 
     /// A remark on the key.

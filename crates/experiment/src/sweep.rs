@@ -137,7 +137,7 @@ pub(crate) fn find<'k>(key: &str, known: &'k [Sweepable]) -> Result<&'k Sweepabl
     }
     known.iter().find(|known| known.key == key).ok_or_else(|| match FIXED.contains(&key) {
         true => format!("`{key}` applies to all points and cannot be swept"),
-        false => format!("there is no key `{key}`{}", nearest(key, known, "swept")),
+        false => format!("unknown key `{key}`{}", nearest(key, known, "swept")),
     })
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn nearest(key: &str, known: &[Sweepable], verb: &str) -> String {
     let suggestion = suggestion(written, next.iter().map(String::as_str));
     match suggestion.strip_prefix("; known: ") {
         Some(names) if prefix.is_empty() => format!("; keys that can be {verb} begin with {names}"),
-        Some(names) => format!("; behind `{}` there are {names}", prefix.trim_end_matches('.')),
+        Some(names) => format!("; known in `{}`: {names}", prefix.trim_end_matches('.')),
         None => suggestion.replace("did you mean `", &format!("did you mean `{prefix}")),
     }
 }

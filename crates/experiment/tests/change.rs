@@ -60,9 +60,9 @@ fn keys_are_those_of_the_file_and_its_sweep() {
     for (key, value, expected) in [
         ("link.trunk.rate", "fast", "`rate`: `fast`"),
         ("link.trunk.rate", "0 bit/s", "`rate` must be a rate from 1 bit/s"),
-        ("link.trunk.rats", "5mbit", "there is no key `link.trunk.rats`; did you mean `link.trunk.rate`?"),
+        ("link.trunk.rats", "5mbit", "unknown key `link.trunk.rats`; did you mean `link.trunk.rate`?"),
         ("link.trunk.loss", "2", "`loss`: `2` is out of range"),
-        ("link.ring.stations", "1", "there is no key"),
+        ("link.ring.stations", "1", "unknown key"),
     ] {
         let problem = read(&[(key, value)]).unwrap_err();
         assert!(problem.starts_with(expected), "{key} = {value}: {problem}");

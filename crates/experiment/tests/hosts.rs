@@ -100,7 +100,7 @@ fn a_wrong_profile_among_swept_ones_is_told_at_its_own_place() {
         lines,
         [
             "x.toml:15:41: `hosts/none.toml` does not exist",
-            "x.toml:16:1: there is no key `hosts.b.send-mesage`; did you mean `hosts.b.send-message`?",
+            "x.toml:16:1: unknown key `hosts.b.send-mesage`; did you mean `hosts.b.send-message`?",
         ]
     );
 }

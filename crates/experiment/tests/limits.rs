@@ -37,7 +37,7 @@ from = "a"
 to = TO
 transport = "udp"
 source = { kind = "voice", samples = 80 }
-playout = "40 ms"
+priority = 0
 playback = { kind = "fifo", depth = 4096 }
 "#;
 

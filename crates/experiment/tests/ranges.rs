@@ -120,7 +120,8 @@ fn what_is_wrong_with_a_range_says_what_is_expected() {
         ),
         (
             r#""link.trunk.delay" = { from = "10 ms", to = "20 ms", setp = "1 ms" }"#,
-            "unknown key `setp` of a range; did you mean `step`?",
+            "unknown key `setp` in a range; expected `from`, `to` and one of `step` (the difference), `factor` (the ratio) and \
+             `points` (the number of values, with `scale`)",
         ),
         (r#""link.trunk.delay" = { from = "10 ms", step = "1 ms" }"#, "lacks the key `to`"),
         (r#""link.trunk.delay" = { from = "20 ms", to = "10 ms", step = "1 ms" }"#, "ends before it begins"),
@@ -166,7 +167,7 @@ fn what_is_wrong_with_a_range_says_what_is_expected() {
         ),
         (
             r#""link.trunk.dela" = { from = "1 ms", to = "2 ms", step = "1 ms" }"#,
-            "there is no key `link.trunk.dela`; did you mean `link.trunk.delay`?",
+            "unknown key `link.trunk.dela`; did you mean `link.trunk.delay`?",
         ),
     ] {
         let said = told(line);

@@ -163,20 +163,17 @@ fn a_mistake_is_told_at_the_setting_in_the_words_of_the_file() {
 #[test]
 fn a_key_that_is_not_there_is_told_with_the_nearest() {
     for (text, says) in [
-        ("link.trunk.rat=1", "there is no key `link.trunk.rat`; did you mean `link.trunk.rate`?"),
-        ("link.trnk.rate=1 Mbit/s", "there is no key `link.trnk.rate`; did you mean `link.trunk`?"),
-        ("repetitons=3", "there is no key `repetitons`; did you mean `repetitions`?"),
+        ("link.trunk.rat=1", "unknown key `link.trunk.rat`; did you mean `link.trunk.rate`?"),
+        ("link.trnk.rate=1 Mbit/s", "unknown key `link.trnk.rate`; did you mean `link.trunk`?"),
+        ("repetitons=3", "unknown key `repetitons`; did you mean `repetitions`?"),
         ("link.trunk=3", "`link.trunk` must be a table such as `{ ... }`, not the text `3`"),
-        ("flow.voice.transport.window=1 KiB", "there is no key `flow.voice.transport.window`"),
-        (
-            "sweep.flow.voice.cuont=[1]",
-            "there is no key `flow.voice.cuont`; did you mean `flow.voice.count`?",
-        ),
+        ("flow.voice.transport.window=1 KiB", "unknown key `flow.voice.transport.window`"),
+        ("sweep.flow.voice.cuont=[1]", "unknown key `flow.voice.cuont`; did you mean `flow.voice.count`?"),
         ("sweep.flow.voice.count=3", "the sweep of `flow.voice.count` must be a list"),
         ("limits.flow.voice.los=< 1 %", "a flow has no figure `los`; did you mean `loss`?"),
         ("link.trunk.queue={ kind", "not TOML: "),
-        ("bundle.none.flows=[]", "there is no key `bundle.none.flows`"),
-        ("a.b.c=1", "there is no key `a.b.c`"),
+        ("bundle.none.flows=[]", "unknown key `bundle.none.flows`"),
+        ("a.b.c=1", "unknown key `a.b.c`"),
     ] {
         let told = headlines(&[text]);
         assert!(

@@ -122,29 +122,29 @@ pub(crate) fn spec(
 /// messages are known).
 ///
 /// # Errors
-/// [`LiveError::Flow`], with the first such flow.
+/// [`LiveError::Simulated`], with the first such flow.
 pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
     for (index, flow) in scenario.flows.iter().enumerate() {
         // What the options are refused for, a dry run tells.
         let made = spec(scenario, index, [Ipv4Addr::LOCALHOST.into(); 2])
             .map(|spec| spec.and_then(|spec| spec.pair(0, Seed::new(0, 0)).map(|_| ())));
-        let reason = if flow.is_multicast() || flow.to.len() != 1 {
-            "several sinks, or none, work in `sim` only: name one host in `to`, and for XTP a service other than \
-             multicast"
-                .to_owned()
-        } else if let Some(Err(reason)) = made {
-            reason
-        } else if let Some(reason) = flow.transport.only_simulated() {
-            reason
+        let (key, reason) = if flow.is_multicast() || flow.to.len() != 1 {
+            let reason = "several sinks, or none, work in `sim` only: name one host in `to`, and for XTP a service \
+                          other than multicast";
+            ("to", reason.to_owned())
+        } else if let Some(reason) = made.and_then(Result::err).or_else(|| flow.transport.only_simulated()) {
+            ("transport", reason)
         } else if flow.to.iter().any(|sink| !sink.join.is_zero() || sink.leave.or(sink.fail).is_some()) {
-            "`join`, `leave` and `fail` work in `sim` only; write the sink as the name of its host".to_owned()
+            let reason =
+                "`join`, `leave` and `fail` work in `sim` only; write the sink as the name of its host";
+            ("to", reason.to_owned())
         } else if flow.framing == Framing::None {
-            "`framing = \"none\"` works in `sim` only, because live messages are measured by their headers"
-                .to_owned()
+            let reason = "`framing = \"none\"` works in `sim` only, because live messages are measured by their headers";
+            ("framing", reason.to_owned())
         } else {
             continue;
         };
-        return Err(LiveError::Flow { flow: flow.meta.name.clone(), reason });
+        return Err(LiveError::Simulated { flow: flow.meta.name.clone(), key, reason });
     }
     Ok(())
 }

@@ -35,6 +35,16 @@ pub enum LiveError {
         /// What is wrong.
         reason: String,
     },
+    /// Only the simulator has what a flow asks for: the user's to change.
+    #[error("flow `{flow}` cannot be set up: {reason}")]
+    Simulated {
+        /// Its name.
+        flow: String,
+        /// The key that asks for it.
+        key: &'static str,
+        /// The reason, in a sentence.
+        reason: String,
+    },
     /// The far end could not be started.
     #[error("the far end `{program}` cannot be started: {error}")]
     Start {
@@ -110,7 +120,16 @@ pub enum LiveError {
 impl LiveError {
     /// Whether the user's input is wrong, rather than the environment.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, LiveError::Flow { .. })
+        self.place().is_some()
+    }
+
+    /// The flow and its key that the experiment must change.
+    pub fn place(&self) -> Option<(&str, &'static str)> {
+        match self {
+            LiveError::Flow { flow, .. } => Some((flow, "transport")),
+            LiveError::Simulated { flow, key, .. } => Some((flow, key)),
+            _ => None,
+        }
     }
 
     /// What was measured before the failure, if the run had begun.

@@ -1,5 +1,6 @@
 //! What was found, in sentences.
 
+use trunkline_core::count;
 use trunkline_experiment::{Axis, Limit};
 use trunkline_metrics::Estimate;
 
@@ -124,7 +125,7 @@ pub(crate) fn trial(plan: &Plan, limits: &[Limit], combination: &str, trial: &Tr
     let (key, value) = (plan.key.key(), plan.key.written(trial.value));
     let times = match trial.refused {
         Some(_) => String::new(),
-        None => format!(" ({} repetitions)", trial.repetitions),
+        None => format!(" ({})", count(trial.repetitions.into(), "repetition")),
     };
     format!("{key} = {value}{at} {}{times}", outcome(limits, trial))
 }

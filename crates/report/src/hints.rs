@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_core::Bytes;
+use trunkline_core::{Bytes, count};
 use trunkline_metrics::{CutBy, FlowSummary, LimitedBy};
 use trunkline_store::StoredPoint;
 
@@ -62,9 +62,11 @@ fn too_large(view: &View, side: &Side) -> Vec<String> {
             ""
         };
         format!(
-            "Link `{link}` dropped {mean} packets{each}{} that are larger than its `mtu`{ring}. Neither congestion nor \
-             random loss dropped them.",
-            place(view, point, others)
+            "Link `{link}` dropped {}{each}{} that {} larger than its `mtu`{ring}. Neither congestion nor random loss \
+             was the cause.",
+            count(mean, "packet"),
+            place(view, point, others),
+            if mean == 1 { "is" } else { "are" }
         )
     };
     found.into_iter().map(sentence).collect()

@@ -287,9 +287,9 @@ fn an_unfinished_run_meets_its_limits_only_so_far() {
         headline(&view, &view.sides[0]).text
     };
     let mut run = fixtures::swept(Backend::Sim);
-    assert!(told(&run).contains("; all hold at 1 of 4 points. Worst"), "{}", told(&run));
+    assert!(told(&run).contains("; both hold at 1 of 4 points. Worst"), "{}", told(&run));
     run.info.status = Status::Partial;
-    assert!(told(&run).contains("; all hold at 1 of 4 points so far. Worst"), "{}", told(&run));
+    assert!(told(&run).contains("; both hold at 1 of 4 points so far. Worst"), "{}", told(&run));
 }
 
 #[test]

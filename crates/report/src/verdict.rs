@@ -257,11 +257,14 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
             n => format!("{n} of {limits} limits {} broken", if n == 1 { "is" } else { "are" }),
         };
         if view.is_swept() {
-            text += &match passing {
-                _ if view.is_drawn_only() => String::new(),
-                0 => "; no point meets all of them".to_owned(),
-                n => format!("; all hold {}", view.at_points(n)),
-            };
+            if !view.is_drawn_only() {
+                let hold = match limits {
+                    1 => "it holds",
+                    2 => "both hold",
+                    _ => "all hold",
+                };
+                text += &format!("; {hold} {}", view.at_points(passing));
+            }
             text += if side.is_unfinished() { " so far" } else { "" };
         }
         let farthest = broken.iter().map(|verdict| verdict.excess());

@@ -6,8 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use trunkline_agent::controller::{Fleet, PartKey};
 use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Experiment, Progress, Supervisor};
+use trunkline_experiment::{Experiment, Point, Progress, Scenario, Supervisor};
 use trunkline_metrics::RepetitionSummary;
+use trunkline_simulator::SimulationError;
 use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store};
 
 use crate::backend;
@@ -37,12 +38,13 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
             return Err(RunnerError::NoFlows);
         }
         kernels::check(request, &point.scenario)?;
-        if is_elsewhere {
-            driver.refuse(&point.scenario)?;
+        let refused = if is_elsewhere {
+            driver.refuse(&point.scenario)
         } else {
             congestion::check(request, &point.scenario)?;
-            driver.check(request, &point.scenario)?;
-        }
+            driver.check(request, &point.scenario)
+        };
+        refused.map_err(|error| request.placed(&point.scenario, error))?;
     }
     if request.backend == Backend::Live {
         check_agents(request)?;
@@ -51,6 +53,36 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
 }
 
 impl Request<'_> {
+    /// The error at the place in the file of the key that it is about, if there is one.
+    fn placed(&self, scenario: &Scenario, error: RunnerError) -> RunnerError {
+        let (place, hint) = match &error {
+            RunnerError::Live(error) => (error.place(), String::new()),
+            RunnerError::Fleet(error) => (error.place(), String::new()),
+            RunnerError::Simulation(SimulationError::Flow { flow, .. }) => {
+                (Some((flow.as_str(), "transport")), self.elsewhere())
+            }
+            _ => return error,
+        };
+        let Some((flow, key)) = place else { return error };
+        // Where transports are swept, this is the one.
+        let transport = scenario.flows.iter().find(|other| other.meta.name == flow && key == "transport");
+        let written = transport.map_or("", |flow| &flow.meta.transport);
+        let (file, path) = (self.file.display().to_string(), ["flow", flow, key]);
+        RunnerError::Key(self.experiment.problem_at(&file, &path, written, &format!("{error}{hint}")))
+    }
+
+    /// The backends that do not refuse the experiment, as the end of a sentence.
+    fn elsewhere(&self) -> String {
+        let refused = |backend, point: &Point| crate::backend::refused(backend, &point.scenario).is_some();
+        let takes = |backend: &Backend| !self.experiment.points.iter().any(|point| refused(*backend, point));
+        let others: Vec<&str> =
+            Backend::ALL.into_iter().filter(takes).map(|backend| backend.name()).collect();
+        match others.as_slice() {
+            [] => String::new(),
+            others => format!("; not refused with `--on {}`", others.join("` or `--on ")),
+        }
+    }
+
     /// True if agents measure on other hosts and are not connected, so that this machine cannot check them.
     fn is_elsewhere(&self) -> Result<bool, RunnerError> {
         Ok(self.backend == Backend::Live

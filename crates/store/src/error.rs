@@ -124,6 +124,17 @@ pub enum StoreError {
         /// Names of runs that are written similarly.
         close: Vec<String>,
     },
+    /// There is no run at all.
+    #[error(
+        "there is no run `{asked}`: `{store}` has no runs yet; `trunkline run FILE.toml` makes one, and `--store` names \
+         another store"
+    )]
+    NoRuns {
+        /// The run that was asked for.
+        asked: String,
+        /// The store's folder.
+        store: PathBuf,
+    },
     /// Only a partial run can be resumed.
     #[error("run {id} is complete: there is nothing to resume")]
     Complete {
@@ -201,6 +212,7 @@ impl StoreError {
             self,
             StoreError::Address { .. }
                 | StoreError::NoSuchRun { .. }
+                | StoreError::NoRuns { .. }
                 | StoreError::NoArchive { .. }
                 | StoreError::Different { .. }
                 | StoreError::Complete { .. }

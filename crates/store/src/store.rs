@@ -221,7 +221,11 @@ impl Store {
         found.map(|run| run.id).ok_or_else(|| {
             let names: Vec<String> = runs.iter().map(folder).collect();
             let close = selector::close(asked, names.iter().map(String::as_str));
-            StoreError::NoSuchRun { asked: asked.to_owned(), store: self.directory.clone(), close }
+            let (asked, store) = (asked.to_owned(), self.directory.clone());
+            match runs.is_empty() {
+                true => StoreError::NoRuns { asked, store },
+                false => StoreError::NoSuchRun { asked, store, close },
+            }
         })
     }
 

@@ -58,7 +58,7 @@ export function mended(text: string, { file, message, ...at }: Omit<Problem, 'po
   const from = offsetOf(text, at.line, at.column);
   const old = text.slice(from, offsetOf(text, at.end_line, at.end_column));
   // A key is corrected up to its first wrong part; the rest is kept.
-  const keptTo = (word: string) => (said.startsWith('there is no key') ? word.split('.').slice(0, meant.split('.').length).join('.') : word);
+  const keptTo = (word: string) => (said.startsWith('unknown key') ? word.split('.').slice(0, meant.split('.').length).join('.') : word);
   const words = [...said.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word);
   for (const word of words.reverse()) {
     const escaped = word.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');

@@ -122,6 +122,15 @@ impl FleetError {
         }
     }
 
+    /// The flow and its key that the experiment must change.
+    pub fn place(&self) -> Option<(&str, &'static str)> {
+        match self {
+            FleetError::Flow { flow, .. } => Some((flow, "transport")),
+            FleetError::Live(error) => error.place(),
+            _ => None,
+        }
+    }
+
     /// What was measured before the failure, if the repetition had begun.
     pub fn outcome(&self) -> Option<&DriverOutcome> {
         match self {

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use trunkline_audio::format::Encoding;
 use trunkline_audio::pipeline::{Codec, Stream};
 use trunkline_audio::playout::{Counters, Origin};
-use trunkline_core::{Duration, Time};
+use trunkline_core::{Duration, Time, count};
 use trunkline_sound::file::Writer;
 use trunkline_sound::{Place, SoundError};
 
@@ -354,14 +354,14 @@ fn wholeness(counters: Counters, sender: &Sending, end: &End) -> Result<(), Stri
     let missing = sent.saturating_sub(counters.played).max(counters.missing);
     if missing > 0 {
         return Err(format!(
-            "the recording is incomplete: {missing} of {sent} packets are missing, and silence replaces those \
-             between others"
+            "the recording is incomplete: {missing} of {} missing, and silence replaces those between others",
+            if sent == 1 { "1 packet is".to_owned() } else { format!("{sent} packets are") }
         ));
     }
     if sender.left_out > 0 {
         return Err(format!(
-            "the recording is incomplete: the sender lost {} blocks before they were sent",
-            sender.left_out
+            "the recording is incomplete: the sender lost {} before sending",
+            count(sender.left_out, "block")
         ));
     }
     Ok(())

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::parsers::address;
+
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -14,7 +16,7 @@ pub struct Agent {
     pub action: Option<AgentAction>,
 
     /// The address and port on which the agent listens [default: from the configuration, otherwise port 4781 of every address]
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = address(trunkline_agent::config::DEFAULT_PORT))]
     pub listen: Option<SocketAddr>,
 
     /// The agent's configuration, with the owner's limits [default: /etc/trunkline/agent.toml, if it exists]
@@ -123,12 +125,4 @@ pub enum AgentAction {
         #[arg(value_name = "AGENT")]
         name: String,
     },
-}
-
-/// An address, with or without a port.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let alone = || text.parse().ok().map(|ip| SocketAddr::new(ip, trunkline_agent::config::DEFAULT_PORT));
-    text.parse().ok().or_else(alone).ok_or_else(|| {
-        "expected an address of this host, with or without a port: `192.0.2.1`, `0.0.0.0:4781`, `[::]:4781`".to_owned()
-    })
 }

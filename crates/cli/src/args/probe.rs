@@ -7,6 +7,8 @@ use trunkline_advisor::{Transport, Use};
 use trunkline_control::PairingCode;
 use trunkline_core::{Duration, Ratio};
 
+use super::parsers::number;
+
 /// Arguments of `probe`.
 #[derive(Debug, Args)]
 pub struct Probe {
@@ -27,11 +29,11 @@ pub struct Probe {
     pub transports: Vec<Transport>,
 
     /// Channels of rehearsals and recordings
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = number::<u16>(1..=256))]
     pub channels: u16,
 
     /// Sample rate of rehearsals and recordings
-    #[arg(long, value_name = "HZ", default_value_t = 48_000, value_parser = clap::value_parser!(u32).range(8_000..=768_000))]
+    #[arg(long, value_name = "HZ", default_value_t = 48_000, value_parser = number::<u32>(8_000..=768_000))]
     pub rate: u32,
 
     /// Sample format of rehearsals and recordings

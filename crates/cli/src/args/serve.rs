@@ -16,7 +16,7 @@ pub struct Serve {
     /// Address and port to listen on; port 0 lets the system choose
     ///
     /// Any address other than loopback needs TLS, or a proxy that provides it.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4782")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4782", value_parser = super::parsers::address(4782))]
     pub listen: SocketAddr,
 
     /// Serve HTTPS with this certificate chain, a PEM file [default: a self-signed certificate, created once; browsers show a

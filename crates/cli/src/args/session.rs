@@ -12,6 +12,7 @@ use trunkline_sound::Place;
 
 use super::Conceal;
 use super::foreign::{ReceiveForeign, SendForeign};
+use super::parsers::{address, number};
 
 /// Arguments of `send`.
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub struct Send {
     pub to: Option<Place>,
 
     /// Number of channels; a file has its own number
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = number::<u16>(1..=256))]
     pub channels: u16,
 
     /// The audio stream.
@@ -54,7 +55,7 @@ pub struct Send {
     pub duration: Option<Duration>,
 
     /// Stop after this number of blocks
-    #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = number::<u64>(1..))]
     pub blocks: Option<u64>,
 
     /// Keep retrying if the other end is unreachable or disappears
@@ -81,7 +82,7 @@ pub struct Send {
 #[derive(Debug, Args)]
 pub struct Stream {
     /// Sample rate on the network, independent of the devices' [default: 44100; G.711: 8000; Opus: 48000]
-    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1_000..=768_000))]
+    #[arg(long, value_name = "HZ", value_parser = number::<u32>(1_000..=768_000))]
     pub rate: Option<u32>,
 
     /// Sample format on the network: `i16`, `i24`, `f32`, `pcmu`, `pcma`, `opus`, `opus:128kbit/s` (per channel)
@@ -89,7 +90,7 @@ pub struct Stream {
     pub format: Format,
 
     /// Block size of the device, in frames; JACK has its own
-    #[arg(long, value_name = "FRAMES", default_value_t = 512, value_parser = clap::value_parser!(u32).range(8..=8192))]
+    #[arg(long, value_name = "FRAMES", default_value_t = 512, value_parser = number::<u32>(8..=8192))]
     pub block: u32,
 
     /// Send one packet per channel, instead of as many channels per packet as fit
@@ -97,11 +98,11 @@ pub struct Stream {
     pub per_channel: bool,
 
     /// Write packets to the transport in pieces of this size (1024 in the study of 2013)
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=65_000))]
+    #[arg(long, value_name = "BYTES", value_parser = number::<u32>(64..=65_000))]
     pub fragment: Option<u32>,
 
     /// Repeat the previous K packets in each packet
-    #[arg(long, value_name = "K", conflicts_with = "fec", value_parser = clap::value_parser!(u8).range(1..=8))]
+    #[arg(long, value_name = "K", conflicts_with = "fec", value_parser = number::<u8>(1..=8))]
     pub redundancy: Option<u8>,
 
     /// Forward error correction: `xor:4` adds a parity packet to every 4, `rs:8+2` adds 2 to every 8
@@ -118,11 +119,11 @@ fn longer_than_zero(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Args)]
 pub struct Sockets {
     /// The DSCP mark of sent packets, 0 to 63; 46 is expedited forwarding
-    #[arg(long, value_name = "DSCP", default_value_t = 46, value_parser = clap::value_parser!(u8).range(0..=63))]
+    #[arg(long, value_name = "DSCP", default_value_t = 46, value_parser = number::<u8>(0..=63))]
     pub dscp: u8,
 
     /// The local priority of sent packets (SO_PRIORITY)
-    #[arg(long, value_name = "PRIORITY", default_value_t = 6, value_parser = clap::value_parser!(u32).range(0..=15))]
+    #[arg(long, value_name = "PRIORITY", default_value_t = 6, value_parser = number::<u32>(0..=15))]
     pub priority: u32,
 
     /// Maximum time that a packet waits for the transport before it is dropped (SO_SNDTIMEO)
@@ -150,7 +151,7 @@ pub struct Playing {
 #[derive(Debug, Args)]
 pub struct Receive {
     /// The address and port on which to accept senders [default: port 4780 of every address]
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address(4780))]
     pub listen: Option<SocketAddr>,
 
     /// Peers that may send.
@@ -162,7 +163,7 @@ pub struct Receive {
     pub to: Place,
 
     /// Channels of the device [default: those of each stream; a mono stream plays on both sides]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = number::<u16>(1..=256))]
     pub channels: Option<u16>,
 
     /// Mix down streams with more channels, instead of refusing them
@@ -170,11 +171,11 @@ pub struct Receive {
     pub mix: bool,
 
     /// The number of simultaneous senders, each with its own ports; others are refused
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u16>(1..=64))]
     pub senders: u16,
 
     /// Block size of the device, in frames; JACK has its own [default: 128]
-    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(8..=8192))]
+    #[arg(long, value_name = "FRAMES", value_parser = number::<u32>(8..=8192))]
     pub block: Option<u32>,
 
     /// Record exactly the samples that were sent, without resampling, concealment or playout delay. Needs a file. An incomplete
@@ -191,7 +192,7 @@ pub struct Receive {
     pub max_size: Bytes,
 
     /// The maximum number of recordings
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = number::<u64>(1..))]
     pub max_files: u64,
 
     /// The free disk space below which recording stops
@@ -215,15 +216,15 @@ pub struct Receive {
 #[derive(Debug, Args)]
 pub struct Reflect {
     /// The address and port on which to listen [default: port 4780 of every address]
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address(4780))]
     pub listen: Option<SocketAddr>,
 
     /// The number of simultaneous sessions
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = number::<u16>(1..=1024))]
     pub sessions: u16,
 
     /// Number of simultaneous sessions of one address, or of an IPv6 network of 64 bits [default: half of --sessions]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = number::<u16>(1..=1024))]
     pub sessions_per_address: Option<u16>,
 
     /// Maximum rate of bulk measurements to all clients together; one address gets at most four fifths of it

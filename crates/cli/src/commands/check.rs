@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trunkline_core::Duration;
+use trunkline_core::{Duration, count};
 use trunkline_experiment::{Experiment, Point};
 use trunkline_live::LiveOptions;
 use trunkline_metrics::FlowMeta;
@@ -18,7 +18,7 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     let experiment = super::load(&arguments.file, &arguments.settings.all())?;
     let length = total_length(&experiment);
     let refused = refused(&experiment);
-    judge(&experiment, arguments, &refused)?;
+    judge(&experiment, arguments)?;
     if global.json {
         if !has_flows(&experiment) {
             output::add_to_json(NO_FLOWS);
@@ -118,11 +118,7 @@ fn refused(experiment: &Experiment) -> [(Backend, Option<String>); 3] {
 
 /// Refuses what `trunkline run` would refuse on the same backend. A file without flows is for the wire, unless a backend
 /// was named.
-fn judge(
-    experiment: &Experiment,
-    arguments: &Check,
-    refused: &[(Backend, Option<String>)],
-) -> Result<(), Failure> {
+fn judge(experiment: &Experiment, arguments: &Check) -> Result<(), Failure> {
     let has_flows = has_flows(experiment);
     if !has_flows && arguments.on.is_none() {
         return Ok(());
@@ -146,17 +142,7 @@ fn judge(
     match trunkline_runner::precheck(&request) {
         // Agents say themselves what they refuse.
         Ok(()) | Err(RunnerError::AgentsUnused) => Ok(()),
-        // It names what else has the value.
-        Err(error @ RunnerError::Key(_)) => Err(super::run::failure(&error)),
-        Err(error) => {
-            let mut message = error.to_string();
-            let elsewhere = refused.iter().filter(|(_, reason)| reason.is_none());
-            let elsewhere: Vec<&str> = elsewhere.map(|(backend, _)| backend.name()).collect();
-            if has_flows && arguments.on.is_none() && !elsewhere.is_empty() {
-                message += &format!("; not refused with `--on {}`", elsewhere.join("` or `--on "));
-            }
-            Err(if error.is_bad_input() { Failure::input(message) } else { Failure::environment(message) })
-        }
+        Err(error) => Err(super::run::failure(&error)),
     }
 }
 
@@ -172,8 +158,4 @@ fn total_length(experiment: &Experiment) -> Duration {
         .iter()
         .fold(Duration::ZERO, |sum, point| sum + point.scenario.duration + point.scenario.drain);
     once * u64::from(experiment.repetitions)
-}
-
-fn count(n: u64, thing: &str) -> String {
-    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
 }

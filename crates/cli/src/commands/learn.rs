@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use trunkline_agent::controller::{Fleet, PartKey};
-use trunkline_core::{Duration, Seed};
+use trunkline_agent::controller::{Fleet, FleetError, PartKey};
+use trunkline_core::{Duration, Seed, count};
 use trunkline_experiment::{Experiment, Files, Progress, Supervisor};
 use trunkline_learn::output::{ProbedPath, WatchedPath};
 use trunkline_learn::plan::{self, Place};
@@ -119,8 +119,8 @@ fn watch(
     if global.json {
         output::print_json(&WatchedPath::of(name, &watch));
     } else {
-        let of = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
-        output::print(format_args!("{}, {}", of(watch.looks, "look"), of(watch.changes.len(), "change")));
+        let changes = count(watch.changes.len() as u64, "change");
+        output::print(format_args!("{}, {changes}", count(watch.looks as u64, "look")));
     }
     Ok(if stop.load(Ordering::Relaxed) { output::INTERRUPTED } else { output::DONE })
 }
@@ -190,7 +190,7 @@ fn prober(arguments: &Learn) -> Result<(String, Box<dyn Prober>), Failure> {
     let host = arguments.host.clone().unwrap_or_default();
     let place = Place {
         hosts: format!(
-            "[hosts.here]\nagent = {}\n[hosts.there]\nagent = {}\n",
+            "[hosts.{HERE}]\nagent = {}\n[hosts.there]\nagent = {}\n",
             quoted(&arguments.here),
             quoted(&host)
         ),
@@ -210,10 +210,21 @@ fn prober(arguments: &Learn) -> Result<(String, Box<dyn Prober>), Failure> {
     Ok((host, Box::new(Agents { fleet, place, run, repetition: 0, clock_error: None })))
 }
 
+/// The name of this host in the plans.
+const HERE: &str = "here";
+
 /// Time for an agent to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn fleet_failure(error: trunkline_agent::controller::FleetError) -> Failure {
+fn fleet_failure(error: FleetError) -> Failure {
+    if let FleetError::NotEnrolled { host, address } = &error
+        && host == HERE
+    {
+        return Failure::input(format_args!(
+            "this host's own agent, at {address}, is not enrolled here: run `trunkline agent pair` and then `trunkline agent enrol \
+             {address} CODE`, both on this host; `--here` names another address of it"
+        ));
+    }
     if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
 }
 

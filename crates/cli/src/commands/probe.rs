@@ -37,7 +37,7 @@ pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
     let mut prober = match Live::by(&arguments.host, client) {
         Ok(prober) => prober,
         Err(_) if stopped.load(Ordering::Relaxed) => return Ok(output::INTERRUPTED),
-        Err(error) => return Err(Failure::environment(error)),
+        Err(error) => return Err(super::send::failure(error.into())),
     };
     // Finding the server is part of what may take so long.
     question.budget = question.budget.saturating_sub(prober.now().since(begun));

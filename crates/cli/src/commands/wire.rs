@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use trunkline_core::{Duration, Seed};
+use trunkline_core::{Duration, Seed, count};
 use trunkline_runner::DirectoryFiles;
 use trunkline_wire::ground::{
     self, Access, DeviceKind, FoundWire, GroundOptions, HostState, InitProgram, Namespace,
@@ -281,7 +281,8 @@ fn end(wire: Wire) {
                 let lost: u64 = counters.ports.iter().map(|port| port.overflowed).sum();
                 if lost > 0 {
                     output::warn(format_args!(
-                        "{lost} packets were lost before link `{name}` because this machine was too slow"
+                        "lost {} before link `{name}`, because this machine was too slow",
+                        count(lost, "packet")
                     ));
                 }
             }

@@ -191,8 +191,8 @@ fn view(before: &WireSnapshot, now: &WireSnapshot, screen: Screen) -> Vec<String
             &waiting(direction.waiting),
             &format!("{:.0}", direction.drops),
             &format!("{:.0}", direction.marks),
-            &direction.sojourn.map_or("-".to_owned(), |sojourn| sojourn.to_string()),
-            &direction.sojourn_p99.to_string(),
+            &direction.sojourn.map_or("-".to_owned(), time),
+            &time(direction.sojourn_p99),
         ])
     }));
     let mut lines: Vec<String> =
@@ -212,7 +212,7 @@ fn view(before: &WireSnapshot, now: &WireSnapshot, screen: Screen) -> Vec<String
                 &flow.waiting.to_string(),
                 &format!("{:.0}", flow.drops),
                 &format!("{:.0}", flow.marks),
-                &flow.transit.map_or("-".to_owned(), |transit| transit.to_string()),
+                &flow.transit.map_or("-".to_owned(), time),
             ])
         }));
         lines.push(String::new());
@@ -223,6 +223,10 @@ fn view(before: &WireSnapshot, now: &WireSnapshot, screen: Screen) -> Vec<String
 
 fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
+}
+
+fn time(length: trunkline_core::Duration) -> String {
+    length.to_string().replace("us", "µs")
 }
 
 fn waiting(packets: Packets) -> String {

@@ -38,7 +38,10 @@ impl Reader<'_> {
         let problem = if flow.measured != Measured::OneWay {
             Some("`codec` is for speech in one direction, to a host; this flow has no listener".to_owned())
         } else if flow.playout.is_none() && flow.voice_path.is_none_or(|path| path.playback.is_none()) {
-            Some("`codec` needs a `playout`: a flow that is not played has no listener".to_owned())
+            Some(
+                "`codec` needs a `playout` or a `playback`: a flow that is not played has no listener"
+                    .to_owned(),
+            )
         } else if packet.is_none() {
             Some(format!("`codec` needs a source with its own rate, which `{}` does not have", kind.name))
         } else if is_g711 && !G711.contains(&codec.name) {

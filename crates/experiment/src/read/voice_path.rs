@@ -32,6 +32,12 @@ impl Reader<'_> {
                 return None;
             }
         };
+        if let Some(playout) = table.node("playout").filter(|_| playback.is_some()) {
+            let message =
+                "a flow is played either after a `playout` or through the FIFO of a `playback`; omit one";
+            self.remark(&playout.span, message.to_owned());
+            return None;
+        }
         let has_fifo = |packetiser: &trunkline_traffic::Packetiser| packetiser.has_fifo || playback.is_some();
         Some(packetiser.filter(has_fifo).map(|packetiser| VoicePath {
             samples: packetiser.samples,

@@ -247,7 +247,7 @@ const FLOW: &[Parameter] = &[
         default: Preset::Absent,
         doc: "Delay of the receiver's playout buffer. A message is late if it arrives after the arrival of its \
               channel's first received message, plus this delay, plus the difference of their due times. Without \
-              this key no message is late.",
+              this key no message is late. Not together with `playback`.",
     },
     Parameter {
         name: "start",
@@ -332,7 +332,7 @@ impl Schema {
             one_of(playback::kinds()),
             Preset::Absent,
             "The playback of received voice, by name or with its keys, which measures deadlines, margins, silences \
-             and start-up delays. Without this key nothing is played.",
+             and start-up delays. Without this key nothing is played. Not together with `playout`.",
         ));
         flow.push(Key::new(
             "codec",

@@ -22,6 +22,15 @@ playback = "fifo""#,
         ],
     ),
     (
+        r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "voice", samples = 80 }
+playback = "fifo"
+playout = "40 ms""#,
+        &[
+            r#"x.toml:21:11: a flow is played either after a `playout` or through the FIFO of a `playback`; omit one"#,
+        ],
+    ),
+    (
         r#"source = { kind = "bulk", message = "8 KiB" }"#,
         r#"source = { kind = "bulk", message = "8 KiB" }
 playback = { kind = "fifo", depth = 160, fill = 161 }"#,
@@ -39,7 +48,7 @@ source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = { kind = "sctp", window = "64 KiB" }
 source = { kind = "bulk", message = "40 KiB" }"#,
         &[
-            r#"x.toml:25:37: a message of 40960 B is too large for `sctp`, which takes messages of up to 32768 B, half of its `window`"#,
+            r#"x.toml:24:39: a message of 40960 B is too large for `sctp`, which takes messages of up to 32768 B, half of its `window`"#,
         ],
     ),
     (
@@ -51,7 +60,9 @@ source = { kind = "bulk", message = "40 KiB" }"#,
         r#"source = { kind = "voice", samples = 80 }"#,
         r#"source = { kind = "voice", samples = 80 }
 codec = "g711""#,
-        &[r#"x.toml:20:9: `codec` needs a `playout`: a flow that is not played has no listener"#],
+        &[
+            r#"x.toml:20:9: `codec` needs a `playout` or a `playback`: a flow that is not played has no listener"#,
+        ],
     ),
     (
         r#"source = { kind = "voice", samples = 80 }"#,
@@ -468,7 +479,7 @@ rate = "1 Mbit/s"
         r#"[sweep]
 "flow.voice.cont" = [1]
 [flow.bulk]"#,
-        &[r#"x.toml:22:1: there is no key `flow.voice.cont`; did you mean `flow.voice.count`?"#],
+        &[r#"x.toml:22:1: unknown key `flow.voice.cont`; did you mean `flow.voice.count`?"#],
     ),
     (
         r#"[flow.bulk]"#,
@@ -532,7 +543,7 @@ seed = [1, 2]
 "flow.voice.transport.window" = ["1 KiB"]
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:1: there is no key `flow.voice.transport.window`; behind `flow.voice.transport` there are `buffer`, `ecn` and `kind`"#,
+            r#"x.toml:22:1: unknown key `flow.voice.transport.window`; known in `flow.voice.transport`: `buffer`, `ecn` and `kind`"#,
         ],
     ),
     (

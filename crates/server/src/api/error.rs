@@ -136,7 +136,7 @@ impl IntoResponse for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
         match error {
-            StoreError::NoSuchRun { .. } => ApiError::not_found(error),
+            StoreError::NoSuchRun { .. } | StoreError::NoRuns { .. } => ApiError::not_found(error),
             StoreError::Complete { .. } | StoreError::InUse { .. } => ApiError::conflict(error),
             StoreError::NoArchive { .. } => ApiError::input(error),
             error => ApiError::environment(error),

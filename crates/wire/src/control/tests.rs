@@ -144,7 +144,7 @@ fn what_cannot_be_set_is_refused_in_a_sentence_and_changes_nothing() {
     for (key, value, expected) in [
         ("trunk", "5mbit", "`trunk` is not a key of a link; expected LINK.KEY such as `trunk.rate`"),
         ("trank.rate", "5mbit", "there is no link `trank`; the wire has `trunk`, `ring`"),
-        ("trunk.rats", "5mbit", "there is no key `trunk.rats`; did you mean `trunk.rate`?"),
+        ("trunk.rats", "5mbit", "unknown key `trunk.rats`; did you mean `trunk.rate`?"),
         ("trunk.up", "maybe", "`trunk.up` must be `true` or `false`, not `maybe`"),
         ("trunk.mtu", "1000 B", "the MTU of link `trunk` is that of the hosts' interfaces"),
         ("trunk.medium", "t1", "cannot change the medium of the link `trunk` while it runs"),

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use trunkline_store::{Status, Store};
+use trunkline_store::{Status, Store, StoreError};
 
-use super::{failure, find};
+use super::failure;
 use crate::args::Global;
 use crate::json::{MergeOutput, MergedPart};
 use crate::output::{self, Failure};
@@ -23,7 +23,7 @@ pub(super) fn merge(global: &Global, store: &Store, places: &[String]) -> Result
                 let runs = other.runs().map_err(failure)?;
                 parts.extend(runs.iter().map(|run| (place, other, run.id)));
             }
-            None => parts.push((place, store, find(store, place)?)),
+            None => parts.push((place, store, store.find(place).map_err(|error| not_found(place, error))?)),
         }
     }
     let stored: Vec<(&Store, u64)> = parts.iter().map(|(_, store, id)| (*store, *id)).collect();
@@ -64,4 +64,18 @@ pub(super) fn merge(global: &Global, store: &Store, places: &[String]) -> Result
         id = run.id
     ));
     Ok(output::ENVIRONMENT)
+}
+
+/// The error about a place that is not a part.
+fn not_found(place: &str, error: StoreError) -> Failure {
+    match error {
+        StoreError::NoSuchRun { store, .. } | StoreError::NoRuns { store, .. } => {
+            Failure::input(format_args!(
+                "`{place}` is neither the folder of a store (it has no `trunkline.db`) nor a run of `{}`; expected what \
+                 `trunkline run --shard` made: the folder of its `--store`, or the number or the folder's name of its run",
+                store.display()
+            ))
+        }
+        error => failure(error),
+    }
 }
