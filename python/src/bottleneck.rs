@@ -77,6 +77,9 @@ impl Bottleneck {
     ) -> PyResult<Bottleneck> {
         let read = experiment.read(py)?;
         let scenario = std::sync::Arc::clone(&read.points[0].scenario);
+        if let Some(problem) = scenario.custom_problem() {
+            return Err(errors::bad_input(problem));
+        }
         let links = &scenario.links;
         let place = match link {
             None => 0,

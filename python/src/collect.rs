@@ -104,11 +104,11 @@ pub(crate) fn measure_part<'p>(
     tasks: Vec<Numbers>,
     jobs: i64,
 ) -> PyResult<(Bound<'p, PyBytes>, Vec<String>)> {
-    let (read, backend) = (experiment.read(py)?, backend(on)?);
-    let (means, path) = (Means::of_run(backend)?, experiment.path());
-    let request: Request<'_> = means.request(&read, &path, backend, cores(Some(jobs))?);
-    let watch = Watch::default();
-    let archive = py.detach(|| {
+    let backend = backend(on)?;
+    let (means, path, watch) = (Means::of_run(backend)?, experiment.path(), Watch::default());
+    let jobs = cores(Some(jobs))?;
+    let measure = |read: &_| {
+        let request: Request<'_> = means.request(read, &path, backend, jobs);
         let folder = tempfile::tempdir().map_err(errors::environment)?;
         let store = Arc::new(trunkline_store::Store::open(folder.path()).map_err(errors::store)?);
         let task = |(point, repetition, stored)| Task { point: point as usize, stored, repetition };
@@ -117,7 +117,8 @@ pub(crate) fn measure_part<'p>(
         let id = ran.map_err(errors::runner)?.run.id;
         let mut archive = Vec::new();
         store.export_measured(id, &mut archive).map_err(errors::store)?;
-        Ok::<_, PyErr>(archive)
-    })?;
+        Ok(archive)
+    };
+    let archive = experiment.measured(py, |read| py.detach(|| measure(read)))?;
     Ok((PyBytes::new(py, &archive), watch.warnings()))
 }

@@ -9,6 +9,7 @@ use trunkline_experiment::{self as model, Files, FilesError, NamedFiles, Problem
 use trunkline_runner::DirectoryFiles;
 use trunkline_store::Backend;
 
+use crate::custom::{self, Failure, Functions};
 use crate::errors;
 use crate::measure::Means;
 
@@ -25,26 +26,61 @@ pub(crate) struct Experiment {
 
 struct State {
     settings: Vec<Setting>,
-    /// The validated experiment, as long as no setting changes.
-    read: Option<Arc<model::Experiment>>,
+    functions: Functions,
+    /// The validated experiment, as long as nothing of it changes, and what its functions raise.
+    read: Option<(Arc<model::Experiment>, Failure)>,
+}
+
+impl State {
+    fn new(settings: Vec<Setting>, read: Option<model::Experiment>) -> Mutex<State> {
+        let read = read.map(|read| (Arc::new(read), Failure::default()));
+        Mutex::new(State { settings, functions: Functions::new(), read })
+    }
 }
 
 impl Experiment {
     /// The experiment with its settings, validated. Files that lie beside the text are read each time, since they can change.
     pub(crate) fn read(&self, py: Python<'_>) -> PyResult<Arc<model::Experiment>> {
+        Ok(self.with_failure(py)?.0)
+    }
+
+    /// Measures something of the experiment, as it is validated. An exception of a function of its own is raised in place of the
+    /// error that it leads to.
+    pub(crate) fn measured<R>(
+        &self,
+        py: Python<'_>,
+        measure: impl FnOnce(&model::Experiment) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let (read, failure) = self.with_failure(py)?;
+        let measured = measure(&read);
+        let Some(raised) = failure.raised(py) else { return measured };
+        // The next run begins without it.
+        self.state(py).read = None;
+        Err(raised)
+    }
+
+    fn with_failure(&self, py: Python<'_>) -> PyResult<(Arc<model::Experiment>, Failure)> {
         // Python makes its exception when the state is free again: other threads can run meanwhile, and want it.
-        let read = self.validate(&mut self.state(py));
+        let read = self.validate(py, &mut self.state(py));
         read.map_err(|problems| errors::invalid(&problems))
     }
 
-    fn validate(&self, state: &mut State) -> Result<Arc<model::Experiment>, Problems> {
-        let is_current =
-            |read: &Arc<model::Experiment>| self.named.is_some() || read.files.by_path().is_empty();
-        if let Some(read) = state.read.as_ref().filter(|read| is_current(read)) {
-            return Ok(Arc::clone(read));
+    fn validate(
+        &self,
+        py: Python<'_>,
+        state: &mut State,
+    ) -> Result<(Arc<model::Experiment>, Failure), Problems> {
+        let is_current = |read: &model::Experiment| self.named.is_some() || read.files.by_path().is_empty();
+        if let Some((read, failure)) = state.read.as_ref().filter(|(read, _)| is_current(read)) {
+            return Ok((Arc::clone(read), failure.clone()));
         }
-        let read = model::Experiment::parse_with(&self.text, &self.file, self, &state.settings)?;
-        Ok(Arc::clone(state.read.insert(Arc::new(read))))
+        let mut read = model::Experiment::parse_with(&self.text, &self.file, self, &state.settings)?;
+        let failure = match state.functions.is_empty() {
+            true => Failure::default(),
+            false => custom::provide(py, &mut read, &state.functions),
+        };
+        let (read, failure) = state.read.insert((Arc::new(read), failure));
+        Ok((Arc::clone(read), failure.clone()))
     }
 
     /// The files that the text may name.
@@ -64,8 +100,7 @@ impl Experiment {
     /// An experiment that was read elsewhere, with the files that it names.
     pub(crate) fn of(read: model::Experiment, file: String) -> Experiment {
         let (text, named) = (read.text.clone(), Some(read.files.clone()));
-        let read = Some(Arc::new(read));
-        Experiment { text, file, named, state: Mutex::new(State { settings: Vec::new(), read }) }
+        Experiment { text, file, named, state: State::new(Vec::new(), Some(read)) }
     }
 
     /// The file as the user named it.
@@ -95,8 +130,8 @@ impl Experiment {
         named: Option<std::collections::BTreeMap<String, Vec<u8>>>,
     ) -> PyResult<Experiment> {
         let settings = settings.iter().map(|text| text.parse()).collect::<Result<_, String>>();
-        let state = State { settings: settings.map_err(errors::bad_input)?, read: None };
-        Ok(Experiment { text, file, named: named.map(NamedFiles::from), state: Mutex::new(state) })
+        let state = State::new(settings.map_err(errors::bad_input)?, None);
+        Ok(Experiment { text, file, named: named.map(NamedFiles::from), state })
     }
 
     /// Reads and validates a file.
@@ -105,7 +140,7 @@ impl Experiment {
         let read = trunkline_runner::load(&path, &[]).map_err(|error| errors::load(&error))?;
         let file = path.display().to_string();
         let text = read.text.clone();
-        let state = Mutex::new(State { settings: Vec::new(), read: Some(Arc::new(read)) });
+        let state = State::new(Vec::new(), Some(read));
         Ok(Experiment { text, file, named: None, state })
     }
 
@@ -120,6 +155,20 @@ impl Experiment {
         state.settings.push(setting);
         state.read = None;
         Ok(())
+    }
+
+    /// Provides the function of a custom source or loss model, by its key in the file.
+    fn provide(&self, py: Python<'_>, key: String, function: Py<PyAny>) {
+        let mut state = self.state(py);
+        state.functions.insert(key, function);
+        state.read = None;
+    }
+
+    /// The functions that were provided.
+    #[getter]
+    fn functions(&self, py: Python<'_>) -> Functions {
+        let state = self.state(py);
+        state.functions.iter().map(|(key, function)| (key.clone(), function.clone_ref(py))).collect()
     }
 
     #[getter]

@@ -5,6 +5,7 @@
 
 mod bottleneck;
 mod collect;
+mod custom;
 mod endpoint;
 mod errors;
 mod experiment;

@@ -87,15 +87,17 @@ pub(crate) fn run(
     jobs: Option<i64>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Ran> {
-    let (read, backend) = (experiment.read(py)?, backend(on)?);
+    let backend = backend(on)?;
     let means = Means::of_run(backend)?;
     let path = experiment.path();
-    let request = means.request(&read, &path, backend, cores(jobs)?);
-    let as_named = Request { file: Path::new(experiment.named_file()), ..request };
-    py.detach(|| trunkline_runner::precheck(&as_named)).map_err(errors::runner)?;
-    let watch = Watch::default();
-    let run = |stop: &AtomicBool| trunkline_runner::run(&store.store, request, &watch, stop);
-    ran(watched(py, progress, || watch.state(), run)?, &watch)
+    experiment.measured(py, |read| {
+        let request = means.request(read, &path, backend, cores(jobs)?);
+        let as_named = Request { file: Path::new(experiment.named_file()), ..request };
+        py.detach(|| trunkline_runner::precheck(&as_named)).map_err(errors::runner)?;
+        let watch = Watch::default();
+        let run = |stop: &AtomicBool| trunkline_runner::run(&store.store, request, &watch, stop);
+        ran(watched(py, progress, || watch.state(), run)?, &watch)
+    })
 }
 
 /// Measures what a partial run lacks.

@@ -44,7 +44,11 @@ impl<'w> World<'w> {
              [link.link]\nbetween = [\"a\", \"b\"]\n{link}\n{flow}"
         );
         let beside = DirectoryFiles::beside(Path::new(name));
-        Experiment::parse(&text, name, &beside).map_err(|problems| errors::invalid(&problems))
+        let read = Experiment::parse(&text, name, &beside).map_err(|problems| errors::invalid(&problems))?;
+        match read.points[0].scenario.custom_problem() {
+            Some(_) => Err(errors::bad_input("a part has no function; use `custom` in experiments only")),
+            None => Ok(read),
+        }
     }
 }
 

@@ -149,7 +149,7 @@ impl Loss {
     fn new(written: &str, seed: u64) -> PyResult<Loss> {
         let link = format!("rate = \"1 Gbit/s\"\nloss = {written}");
         let read = World { link: &link, ..World::new("<loss>") }.read()?;
-        let loss = read.points[0].scenario.links[0].directions[0].impairments.loss;
+        let loss = read.points[0].scenario.links[0].directions[0].impairments.loss.clone();
         let model = LossModel::new(loss, Seed::new(seed, 0).stream("loss"));
         Ok(Loss { state: Mutex::new((model, 0)) })
     }

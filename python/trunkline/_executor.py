@@ -11,7 +11,7 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Union, runtime_checkable
 
-from trunkline import _trunkline
+from trunkline import _custom, _trunkline
 from trunkline._errors import ExperimentError, TrunklineError
 
 Task = tuple[int, int, int]
@@ -62,6 +62,8 @@ class Spec:
     file: str
     settings: tuple[str, ...]
     named: dict[str, bytes] = field(hash=False)
+    functions: bytes
+    """Those of custom sources and loss models, pickled."""
     on: str
     version: str
 
@@ -76,7 +78,10 @@ def measure(spec: Spec, tasks: list[Task]) -> tuple[bytes, list[str], float]:
         raise TrunklineError(f"a worker has trunkline {_trunkline.__version__}, and the client {spec.version}")
     if _known is None or _known[0] != spec:
         # Validated once for each worker, however many batches it measures.
-        _known = spec, _trunkline.Experiment(spec.source, spec.file, list(spec.settings), spec.named)
+        experiment = _trunkline.Experiment(spec.source, spec.file, list(spec.settings), spec.named)
+        for key, function in _custom.unpickled(spec.functions).items():
+            experiment.provide(key, function)
+        _known = spec, experiment
     began = time.monotonic()
     archive, warnings = _trunkline.measure_part(_known[1], spec.on, tasks, 1)
     return archive, warnings, time.monotonic() - began

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Union
 
 from trunkline import _toml, _trunkline, _wire
+from trunkline._custom import LossFunction, SourceFunction
 from trunkline._errors import ExperimentError
 from trunkline._executor import Executors
 from trunkline._measure import Progress, distribute, measure
@@ -82,7 +83,10 @@ class Experiment:
 
     def copy(self) -> Experiment:
         """A copy whose settings can be changed without changing these."""
-        return self._of(_trunkline.Experiment(self._core.source, self._core.file, self._core.settings))
+        copy = self._of(_trunkline.Experiment(self._core.source, self._core.file, self._core.settings))
+        for key, function in self._core.functions.items():
+            copy._core.provide(key, function)
+        return copy
 
     __copy__ = copy
 
@@ -100,6 +104,44 @@ class Experiment:
     def limit(self, key: str, condition: str) -> Experiment:
         """Sets a limit: ``exp.limit("flow.voice.loss", "< 1 %")``. Returns the experiment."""
         self._core.set(f"limits.{key}={condition}")
+        return self
+
+    def source(self, flow: str, function: SourceFunction, *, largest: Value = "1200 B") -> Experiment:
+        """Gives a flow a source of your own, in ``sim``. Returns the experiment::
+
+            def calls(random):      # a numpy.random.Generator
+                while True:         # a thousand messages at a time
+                    yield random.exponential(0.02, 1000), random.integers(100, 1200, 1000)
+
+            exp.source("voice", calls)
+
+        :param function: called for each channel of each repetition, with a generator of random numbers that follows from the
+            experiment's seed. It gives batches of messages: arrays of the seconds since the message before (of the first, since
+            the flow's start) and of the sizes in bytes; a single number counts for the whole batch. The source ends with the last batch.
+            The results must not depend on anything else: the function may be called several times for one channel, and on many
+            threads.
+        :param largest: the largest message.
+        """
+        self[f"flow.{_toml.key(flow)}.source"] = {"kind": "custom", "largest": largest}
+        self._core.provide(f"flow.{flow}.source", function)
+        return self
+
+    def loss(self, link: str, function: LossFunction, *, direction: str | None = None) -> Experiment:
+        """Gives a link a loss model of your own, in ``sim``. Returns the experiment::
+
+            def bursts(random):
+                while True:
+                    yield numpy.repeat(random.random(100) < 0.02, 5)
+
+            exp.loss("trunk", bursts)
+
+        :param function: called as in :meth:`source`, for each direction. It gives batches of losses without end: arrays with true
+            for each packet that is lost.
+        :param direction: ``forward`` or ``backward``; both unless told otherwise, each with random numbers of its own.
+        """
+        way = "" if direction is None else f".{_toml.key(direction)}"
+        self[f"link.{_toml.key(link)}{way}.loss"] = {"kind": "custom"}
+        self._core.provide(f"link.{link}{way}.loss", function)
         return self
 
     @property
@@ -200,6 +242,9 @@ class Experiment:
         """
         if (maximise is None) == (minimise is None):
             raise ExperimentError("name a key with either `maximise` or `minimise`")
+
+        if self._core.functions:
+            raise ExperimentError("a plan measures what its text says: it has no sources and loss models of your own")
 
         def written(value: Value | None) -> str | None:
             return None if value is None else _toml.setting(value)

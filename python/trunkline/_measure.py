@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
-from trunkline import _trunkline
+from trunkline import _custom, _trunkline
 from trunkline._errors import TrunklineWarning
 from trunkline._executor import Executors, Spec, Sweep
 
@@ -70,7 +70,8 @@ def distribute(
 
     def run(show: Show | None) -> tuple[int, bool, list[str]]:
         named, settings = experiment.named(), tuple(experiment.settings)
-        spec = Spec(experiment.source, experiment.file, settings, named, "sim", _trunkline.__version__)
+        functions = _custom.pickled(experiment.functions)
+        spec = Spec(experiment.source, experiment.file, settings, named, functions, "sim", _trunkline.__version__)
         sweep: Sweep | None = None
 
         def told(done: int, of: int) -> None:

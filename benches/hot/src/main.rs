@@ -60,7 +60,8 @@ fn paths() -> Vec<(String, Make)> {
         add(&mut paths, &format!("link/{}, idle", kind.name), move || MediumHop::new(kind, 0));
         add(&mut paths, &format!("link/{}, congested", kind.name), move || MediumHop::new(kind, 50));
     }
-    for kind in traffic::KINDS {
+    // What a custom source costs is the cost of its function.
+    for kind in traffic::KINDS.iter().filter(|kind| kind.name != traffic::CUSTOM) {
         add(&mut paths, &format!("source/{}", kind.name), move || Production::new(kind, 1));
     }
     add(&mut paths, "transport/UDP, 160 B", || UdpExchange::new(160));

@@ -1,6 +1,7 @@
 //! Sources, driven as a driver drives them, each message on time.
 
-use trunkline_core::{Seed, Time};
+use trunkline_core::custom::Batches;
+use trunkline_core::{Custom, Duration, Seed, Time};
 use trunkline_testkit::values::ordinary_values;
 use trunkline_traffic::{Answer, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
 use trunkline_transport::framing::HEADER_LENGTH;
@@ -14,6 +15,11 @@ pub struct Production {
     now: Time,
     /// Of each channel, where the source waits for answers.
     sequences: Option<Vec<u32>>,
+}
+
+/// A custom source: a message of 100 B every 10 ms, in batches of a thousand.
+fn every_10_ms(_: u64) -> Batches<(Duration, u32)> {
+    Box::new(std::iter::repeat_with(|| vec![(Duration::from_millis(10), 100); 1000]))
 }
 
 impl Production {
@@ -31,6 +37,7 @@ impl Production {
             seed: Seed::new(1, 0),
             place: format!("flow.{}/0/source", kind.name),
             speech: Vec::new().into(),
+            custom: Custom::new(every_10_ms),
         };
         let values = ordinary_values(kind.parameters, &[]);
         let source = (kind.build)(&values, &context);

@@ -5,6 +5,7 @@
 //! Nothing here reads a clock, a socket, a file or a global random generator, and nothing above may do so either
 //! until the drivers (`docs/architecture.md`).
 
+pub mod custom;
 pub mod delivery_trace;
 pub mod distribution;
 pub mod packet;
@@ -16,6 +17,7 @@ pub mod schema;
 pub mod series;
 pub mod time;
 
+pub use custom::Custom;
 pub use delivery_trace::DeliveryTrace;
 pub use distribution::Distribution;
 pub use packet::{Address, Destination, Ecn, FlowId, Packet, PacketId, Port};

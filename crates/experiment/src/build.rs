@@ -108,6 +108,7 @@ fn build(
         seed,
         place: format!("flow.{}/{member}/source", flow.meta.name),
         speech: flow.source.speech.clone(),
+        custom: flow.source.custom.clone(),
     };
     (trunkline_traffic::KINDS[flow.source.kind].build)(&flow.source.values, &context)
 }

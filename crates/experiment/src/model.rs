@@ -8,7 +8,7 @@ use trunkline_core::{Bytes, Duration, FlowId, PacketId, Rate, Time};
 use trunkline_metrics::figures::FigureKind;
 use trunkline_metrics::{BundleMeta, ConnectionSample, FlowMeta};
 pub use trunkline_network::{Impairments, Loss};
-pub use trunkline_traffic::Answer;
+pub use trunkline_traffic::{Answer, CustomSource};
 use trunkline_transport::framing::{Cover, HEADER_LENGTH, Short, short};
 
 use crate::files::NamedFiles;
@@ -95,6 +95,28 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// The custom sources and loss models: the place of each, and the reason why it cannot be used, if there is one.
+    pub fn custom(&self) -> impl Iterator<Item = (String, Option<String>)> {
+        let is_custom =
+            |source: &Source| trunkline_traffic::KINDS[source.kind].name == trunkline_traffic::CUSTOM;
+        let flows = self.flows.iter().filter(move |flow| is_custom(&flow.source));
+        let sources =
+            flows.map(|flow| (format!("flow `{}`, source", flow.meta.name), flow.source.custom.problem()));
+        let losses = self.links.iter().flat_map(|link| {
+            let custom = link.directions.iter().filter_map(|direction| match &direction.impairments.loss {
+                Loss::Custom(custom) => Some(custom),
+                _ => None,
+            });
+            custom.map(|custom| (format!("link `{}`, loss", link.name), custom.problem()))
+        });
+        sources.chain(losses)
+    }
+
+    /// The reason why a custom source or loss model cannot be used, or what it has drawn, if there is one.
+    pub fn custom_problem(&self) -> Option<String> {
+        self.custom().find_map(|(what, problem)| Some(format!("{what}: {}", problem?)))
+    }
+
     /// Shares the memory of what is the same in another point of the sweep.
     pub(crate) fn share(&mut self, of: &Scenario) {
         for (own, of) in self.hosts.iter_mut().zip(&of.hosts) {
@@ -405,6 +427,8 @@ pub struct Source {
     pub values: Values,
     /// What its audio file holds: mu-law bytes per channel; empty if it names none.
     pub speech: Arc<[Vec<u8>]>,
+    /// The function of a custom source, once a program has provided it.
+    pub custom: CustomSource,
 }
 
 /// What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.

@@ -12,7 +12,7 @@ mod stage;
 mod tests;
 
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Values};
-use trunkline_core::{Distribution, Duration, Ratio};
+use trunkline_core::{Custom, Distribution, Duration, Ratio};
 
 pub use loss::{LossKind, LossModel};
 pub(crate) use stage::Stage;
@@ -37,7 +37,7 @@ pub struct Impairments {
 }
 
 /// A loss model.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Loss {
     /// None.
     #[default]
@@ -69,6 +69,8 @@ pub enum Loss {
         /// Loss in the bad state.
         loss_bad: Ratio,
     },
+    /// The losses of a function: a draw for each packet. After its last draw, nothing is lost.
+    Custom(Custom<bool>),
 }
 
 /// The keys of a link's impairments in the experiment file, without `loss`, which names one of [`LOSS_KINDS`].
@@ -126,7 +128,7 @@ pub const NEEDS: &[(&str, &str)] = &[(JITTER_MEMORY, "jitter")];
 
 /// Every loss model that an experiment file can name: `loss = { kind = "gilbert-elliott", ... }`. A plain share,
 /// `loss = "1 %"`, is the `probability` of the first.
-pub const LOSS_KINDS: &[LossKind] = &[loss::BERNOULLI, loss::GILBERT_ELLIOTT, loss::BURSTS];
+pub const LOSS_KINDS: &[LossKind] = &[loss::BERNOULLI, loss::GILBERT_ELLIOTT, loss::BURSTS, loss::CUSTOM];
 
 /// The loss model of that name.
 pub fn find_loss(name: &str) -> Option<&'static LossKind> {

@@ -38,6 +38,7 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
             return Err(RunnerError::NoFlows);
         }
         kernels::check(request, &point.scenario)?;
+        backend::refuse_custom(request.backend, &point.scenario)?;
         let refused = if is_elsewhere {
             driver.refuse(&point.scenario)
         } else {

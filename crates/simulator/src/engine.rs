@@ -214,7 +214,8 @@ impl<'s, 'g> Engine<'s, 'g> {
             until_report -= 1;
             if until_report <= 0 {
                 until_report = EVENTS_PER_REPORT;
-                if supervisor.progress(now.since(Time::ZERO)) == Progress::Stop {
+                let is_stopped = supervisor.progress(now.since(Time::ZERO)) == Progress::Stop;
+                if is_stopped || self.scenario.custom_problem().is_some() {
                     stopped_at = Some(now);
                     break;
                 }

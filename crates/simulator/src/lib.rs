@@ -42,12 +42,21 @@ pub enum SimulationError {
     /// There is nobody to run a host that is a kernel.
     #[error("host `{0}` is a kernel (`kernel`), which only `trunkline run --on sim` starts")]
     NoGuests(String),
+    /// A custom source or loss model has no function, or its function has failed.
+    #[error("{0}")]
+    Custom(String),
+}
+
+/// Refuses custom sources and loss models without a function, and what has been drawn by one that has failed.
+fn refuse_custom(scenario: &Scenario) -> Result<(), SimulationError> {
+    scenario.custom_problem().map_or(Ok(()), |problem| Err(SimulationError::Custom(problem)))
 }
 
 /// Finds what [`run`] would refuse, without running it.
 pub fn check(scenario: &Scenario) -> Result<(), SimulationError> {
     let scenario = &*scenario.singles();
     guests::check(scenario)?;
+    refuse_custom(scenario)?;
     for (index, flow) in scenario.flows.iter().enumerate() {
         let refused = |reason| SimulationError::Flow { flow: flow.meta.name.clone(), reason };
         transports::check(scenario, index).map_err(refused)?;
@@ -82,9 +91,11 @@ pub fn run_with(
     supervisor: &mut dyn Supervisor,
 ) -> Result<(DriverOutcome, Option<GuestFailure>), SimulationError> {
     let singles = scenario.singles();
+    refuse_custom(scenario)?;
     if let Some(host) = scenario.hosts.iter().find(|host| host.kernel.is_some() && guests.is_none()) {
         return Err(SimulationError::NoGuests(host.name.clone()));
     }
     let (outcome, failed) = engine::Engine::new(&singles, seed, guests)?.run(recorder, supervisor);
+    refuse_custom(scenario)?;
     Ok((scenario.together(outcome), failed))
 }

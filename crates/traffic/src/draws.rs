@@ -42,14 +42,32 @@ impl Sizes {
 #[derive(Debug)]
 pub(crate) struct Intervals {
     sampler: Sampler,
-    burst: u32,
+    burst: Burst,
+}
+
+/// Counts intervals below [`MIN_INTERVAL`] in a row.
+#[derive(Debug, Default)]
+pub(crate) struct Burst(u32);
+
+impl Burst {
+    /// The interval that counts in place of this next one.
+    pub(crate) fn keep(&mut self, interval: Duration) -> Duration {
+        if interval >= MIN_INTERVAL {
+            self.0 = 0;
+        } else if self.0 < MAX_BURST {
+            self.0 += 1;
+        } else {
+            return MIN_INTERVAL;
+        }
+        interval
+    }
 }
 
 impl Intervals {
     /// Intervals of one channel, from its own stream.
     pub(crate) fn new(intervals: &Distribution, context: &SourceContext, channel: u16) -> Intervals {
         let stream = context.seed.stream(&format!("{}/{channel}/interval", context.place));
-        Intervals { sampler: intervals.sampler(stream), burst: 0 }
+        Intervals { sampler: intervals.sampler(stream), burst: Burst::default() }
     }
 
     /// Refuses intervals that are too short on average.
@@ -70,15 +88,7 @@ impl Intervals {
 
     /// The next interval.
     pub(crate) fn draw(&mut self) -> Duration {
-        let drawn = Duration::from_nanos(self.sampler.draw());
-        if drawn >= MIN_INTERVAL {
-            self.burst = 0;
-        } else if self.burst < MAX_BURST {
-            self.burst += 1;
-        } else {
-            return MIN_INTERVAL;
-        }
-        drawn
+        self.burst.keep(Duration::from_nanos(self.sampler.draw()))
     }
 }
 

@@ -5,6 +5,7 @@ mod agenda;
 mod audio;
 mod bulk;
 mod cross_traffic;
+mod custom;
 mod draws;
 mod fifo;
 mod interactive;
@@ -19,6 +20,7 @@ mod testing;
 mod tests;
 mod voice;
 
+pub use custom::{CUSTOM, CustomSource};
 pub use registry::{KINDS, find};
 pub use source::{
     Answer, AudioFormat, Built, Coding, Feedback, MessageBuffer, Overflow, Packetiser, Produced, Source,

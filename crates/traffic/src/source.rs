@@ -6,6 +6,8 @@ use trunkline_audio::g711::decode_mu_law;
 use trunkline_core::schema::{Parameter, Values};
 use trunkline_core::{Bytes, Duration, Seed, Time};
 
+use crate::custom::CustomSource;
+
 /// A traffic model.
 ///
 /// The driver loop: when `next_due()` has come, call `produce(now)`, which appends every message that is due and moves
@@ -301,4 +303,6 @@ pub struct SourceContext {
     /// Per channel of the audio file that the source names, if it names one: mu-law bytes at 8 kHz. Channel `c` of the
     /// flow plays entry `c % len`, from the start again at its end.
     pub speech: std::sync::Arc<[Vec<u8>]>,
+    /// The function of a custom source.
+    pub custom: CustomSource,
 }

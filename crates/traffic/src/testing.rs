@@ -1,7 +1,8 @@
 //! What the tests of this crate share.
 
+use trunkline_core::custom::Batches;
 use trunkline_core::schema::{Default, Kind, Value, Values};
-use trunkline_core::{Distribution, Duration, Seed, Time};
+use trunkline_core::{Bytes, Custom, Distribution, Duration, Seed, Time};
 
 use crate::registry::find;
 use crate::source::{MessageBuffer, Source, SourceContext};
@@ -57,8 +58,13 @@ fn read(kind: Kind, text: &str) -> Value {
             constant(value)
         }
         Kind::Flag => Value::Flag(text.parse().unwrap()),
+        Kind::Bytes { min, max } => {
+            let value: Bytes = text.parse().unwrap();
+            assert!((min..=max).contains(&value), "{text}");
+            Value::Bytes(value)
+        }
         Kind::Sizes { min, max } => {
-            let value: trunkline_core::Bytes = text.parse().unwrap();
+            let value: Bytes = text.parse().unwrap();
             assert!((min..=max).contains(&value), "{text}");
             Value::Distribution(Distribution::Constant(value.count()))
         }
@@ -68,6 +74,11 @@ fn read(kind: Kind, text: &str) -> Value {
         }
         other => panic!("no default of {other:?} is used yet"),
     }
+}
+
+/// A custom source: a message of 100 B every 10 ms, in batches of three.
+fn every_10_ms(_: u64) -> Batches<(Duration, u32)> {
+    Box::new(std::iter::repeat_with(|| vec![(Duration::from_millis(10), 100); 3]))
 }
 
 /// One channel for 10 s from 1 s on.
@@ -81,6 +92,7 @@ pub(crate) fn context() -> SourceContext {
         seed: Seed::new(7, 0),
         place: "flow.test/0/source".to_owned(),
         speech: Vec::new().into(),
+        custom: Custom::new(every_10_ms),
     }
 }
 

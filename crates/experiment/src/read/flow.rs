@@ -8,7 +8,7 @@ use trunkline_core::schema::{Kind, Value};
 use trunkline_core::{Duration, FlowId, Rate, Time};
 use trunkline_metrics::{FlowMeta, Lasting, Measured, SendLimit};
 use trunkline_network::medium;
-use trunkline_traffic::Answer;
+use trunkline_traffic::{Answer, CustomSource};
 
 use super::Reader;
 use super::checks::Places;
@@ -171,7 +171,12 @@ impl Reader<'_> {
             to: ways.to,
             nowhere: ways.nowhere,
             transport,
-            source: Source { kind: source.index, values: source.values.clone(), speech },
+            source: Source {
+                kind: source.index,
+                values: source.values.clone(),
+                speech,
+                custom: CustomSource::default(),
+            },
             reflect,
             start: values.duration("start"),
             stagger: values.duration("stagger"),

@@ -1,7 +1,8 @@
 //! Loss models.
 
+use trunkline_core::custom::Draws;
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Values};
-use trunkline_core::{Duration, Stream, Time};
+use trunkline_core::{Custom, Duration, Stream, Time};
 
 use super::Loss;
 
@@ -86,26 +87,36 @@ pub(super) const BURSTS: LossKind = LossKind {
     },
 };
 
+pub(super) const CUSTOM: LossKind = LossKind {
+    name: "custom",
+    doc: "Losses by a function of the program that runs the experiment, only in `sim`: see `Experiment.loss` of the Python \
+          package.",
+    parameters: &[],
+    build: |_| Loss::Custom(Custom::default()),
+};
+
 /// A loss model at work: its stream and its state.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct LossModel {
     loss: Loss,
     bad: bool,
     /// The time of the last packet that a model in time has seen.
     at: Option<Time>,
+    /// The draws of a function, from the first packet on.
+    draws: Option<Draws<bool>>,
     stream: Stream,
 }
 
 impl LossModel {
     /// Starts a model with a stream of its own, in the good state.
     pub fn new(loss: Loss, stream: Stream) -> LossModel {
-        LossModel { loss, bad: false, at: None, stream }
+        LossModel { loss, bad: false, at: None, draws: None, stream }
     }
 
     /// Takes another model, in the good state if it is of another kind; the stream goes on where it is.
     pub fn change(&mut self, loss: Loss) {
         if core::mem::discriminant(&self.loss) != core::mem::discriminant(&loss) {
-            (self.bad, self.at) = (false, None);
+            (self.bad, self.at, self.draws) = (false, None, None);
         }
         self.loss = loss;
     }
@@ -113,8 +124,12 @@ impl LossModel {
     /// Returns true if the packet at `now`, which comes after the ones before, is lost. Always makes the same number of
     /// draws, so that two strengths of one model stay comparable packet by packet.
     pub fn loses(&mut self, now: Time) -> bool {
-        match self.loss {
+        match &self.loss {
             Loss::None => false,
+            Loss::Custom(custom) => {
+                let draws = self.draws.get_or_insert_with(|| custom.draws(self.stream.bits()));
+                draws.next().unwrap_or(false)
+            }
             Loss::Bernoulli(probability) => self.stream.chance(probability.value()),
             Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
                 let change = if self.bad { to_good } else { to_bad };
@@ -123,7 +138,7 @@ impl LossModel {
                 self.stream.chance(loss.value())
             }
             Loss::Bursts { good, bad, loss_good, loss_bad } => {
-                let is_bad = bad_after(good, bad, self.at.map(|at| (self.bad, now.since(at))));
+                let is_bad = bad_after(*good, *bad, self.at.map(|at| (self.bad, now.since(at))));
                 self.at = self.at.max(Some(now));
                 self.bad = self.stream.chance(is_bad);
                 let loss = if self.bad { loss_bad } else { loss_good };

@@ -54,7 +54,7 @@ impl Stage {
         };
         Stage {
             transparent: is_transparent(impairments),
-            loss: LossModel::new(impairments.loss, stream("loss")),
+            loss: LossModel::new(impairments.loss.clone(), stream("loss")),
             corrupt: chance("corrupt", impairments.corrupt),
             duplicate: chance("duplicate", impairments.duplicate),
             jitter: Jitter::new(impairments, stream("jitter")),
@@ -74,7 +74,7 @@ impl Stage {
     /// Takes other impairments; their streams go on where they are.
     pub(crate) fn change(&mut self, impairments: &Impairments) {
         self.transparent = is_transparent(impairments);
-        self.loss.change(impairments.loss);
+        self.loss.change(impairments.loss.clone());
         self.corrupt.probability = impairments.corrupt.value();
         self.duplicate.probability = impairments.duplicate.value();
         self.jitter.change(impairments);

@@ -320,3 +320,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_function_decides_until_its_last_draw() {
+    let batches = |seed: u64| -> trunkline_core::custom::Batches<bool> {
+        Box::new([vec![true, false], vec![], vec![seed > 0]].into_iter())
+    };
+    let lost = losses(Loss::Custom(trunkline_core::Custom::new(batches)));
+    assert_eq!(lost[..4], [true, false, true, false]);
+    assert_eq!(losses(Loss::Custom(Default::default())), vec![false; PACKETS]);
+}

@@ -51,11 +51,18 @@ pub(crate) fn driver(backend: Backend) -> &'static dyn Driver {
 
 /// The reason why a backend cannot measure a scenario on any machine; `None` if it can.
 pub fn refused(backend: Backend, scenario: &Scenario) -> Option<String> {
-    let refused = driver(backend).refuse(scenario).err().map(|error| error.to_string());
+    let refused = driver(backend).refuse(scenario).and_then(|()| refuse_custom(backend, scenario));
+    let refused = refused.err().map(|error| error.to_string());
     match backend.is_simulated() {
         true => refused,
         false => refused.or_else(|| congestion::unknown_everywhere(scenario)),
     }
+}
+
+/// Refuses custom sources and loss models on a backend whose time does not wait for their functions.
+pub(crate) fn refuse_custom(backend: Backend, scenario: &Scenario) -> Result<(), RunnerError> {
+    let first = scenario.custom().next().filter(|_| !backend.is_simulated());
+    first.map_or(Ok(()), |(what, _)| Err(RunnerError::Custom(what)))
 }
 
 /// Differences from the experiment, in sentences: messages that are larger than asked for, and on the wire also the kernel's
