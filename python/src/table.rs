@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator, new_null_array};
 use arrow_schema::{DataType, Field, Schema};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -15,6 +15,7 @@ use trunkline_report::output::LimitOutcome;
 use trunkline_store::{StoredPoint, StoredRun};
 
 use crate::errors;
+use crate::run::Run;
 
 /// A table that every reader of Arrow takes without copies, through Arrow's C stream interface.
 #[pyclass(frozen, module = "trunkline._trunkline")]
@@ -50,23 +51,24 @@ impl Table {
 }
 
 /// One row per point, repetition and flow.
-pub(crate) fn flows(run: &StoredRun) -> PyResult<Table> {
+pub(crate) fn flows(run: &Run) -> PyResult<Table> {
     let figures: Vec<_> = of_flows().collect();
-    let mut rows = Rows::new(run, &["flow", "transport", "measured"], &["members", "channels"], &figures);
+    let mut rows =
+        Rows::new(run.outline(), &["flow", "transport", "measured"], &["members", "channels"], &figures);
     for_each(run, |point, repetition, summary| {
         for flow in &summary.flows {
             let texts = [flow.flow.as_str(), &flow.transport, measured(flow)];
             let counts = [flow.members, flow.channels];
             rows.push(point, repetition, summary, &texts, &counts, |figure| figure.value(flow));
         }
-    });
+    })?;
     rows.table()
 }
 
 /// One row per point, repetition, flow and one of its several sinks, or of the flows that it is made as.
-pub(crate) fn sinks(run: &StoredRun) -> PyResult<Table> {
+pub(crate) fn sinks(run: &Run) -> PyResult<Table> {
     let figures: Vec<_> = of_flows().filter(|figure| figure.is_of_sinks()).collect();
-    let mut rows = Rows::new(run, &["flow", "sink"], &[], &figures);
+    let mut rows = Rows::new(run.outline(), &["flow", "sink"], &[], &figures);
     for_each(run, |point, repetition, summary| {
         for flow in &summary.flows {
             let names = flow.sinks.iter().map(|sink| &sink.sink);
@@ -75,14 +77,14 @@ pub(crate) fn sinks(run: &StoredRun) -> PyResult<Table> {
                 rows.push(point, repetition, summary, &texts, &[], |figure| figure.value_at(flow, name));
             }
         }
-    });
+    })?;
     rows.table()
 }
 
 /// One row per point, repetition and bundle, and one per transport in it.
-pub(crate) fn bundles(run: &StoredRun) -> PyResult<Table> {
+pub(crate) fn bundles(run: &Run) -> PyResult<Table> {
     let figures: Vec<_> = of_bundles().collect();
-    let mut rows = Rows::new(run, &["bundle", "transport"], &["members"], &figures);
+    let mut rows = Rows::new(run.outline(), &["bundle", "transport"], &["members"], &figures);
     for_each(run, |point, repetition, summary| {
         for bundle in &summary.bundles {
             let texts = [bundle.bundle.as_str(), ""];
@@ -96,27 +98,27 @@ pub(crate) fn bundles(run: &StoredRun) -> PyResult<Table> {
                 });
             }
         }
-    });
+    })?;
     rows.table()
 }
 
 /// One row per point, repetition and direction of a link.
-pub(crate) fn links(run: &StoredRun) -> PyResult<Table> {
+pub(crate) fn links(run: &Run) -> PyResult<Table> {
     let figures: Vec<_> = of_links().collect();
-    let mut rows = Rows::new(run, &["link"], &[], &figures);
+    let mut rows = Rows::new(run.outline(), &["link"], &[], &figures);
     for_each(run, |point, repetition, summary| {
         for link in &summary.links {
             let texts = [link.link.as_str()];
             rows.push(point, repetition, summary, &texts, &[], |figure| figure.value_of_link(link));
         }
-    });
+    })?;
     rows.table()
 }
 
 /// One row per stall of the measuring machine, of a millisecond or more. Times are as in records.
-pub(crate) fn stalls(run: &StoredRun) -> PyResult<Table> {
+pub(crate) fn stalls(run: &Run) -> PyResult<Table> {
     let nanos = |of: u64| i64::try_from(of).unwrap_or(i64::MAX);
-    let mut keys = Keys::new(run);
+    let mut keys = Keys::new(run.outline());
     let (mut repetitions, [mut at, mut length]) = (UInt32Builder::new(), [const { Vec::new() }; 2]);
     for_each(run, |point, repetition, summary| {
         for (start, gap) in summary.stalls.iter().flat_map(|stalls| &stalls.over_time) {
@@ -125,7 +127,7 @@ pub(crate) fn stalls(run: &StoredRun) -> PyResult<Table> {
             at.push(nanos(start.as_nanos()));
             length.push(nanos(gap.as_nanos()));
         }
-    });
+    })?;
     let mut columns = keys.columns();
     columns.push(("repetition".to_owned(), Arc::new(repetitions.finish())));
     columns.push(("at_ns".to_owned(), Arc::new(Int64Array::from(at))));
@@ -178,14 +180,14 @@ fn measured(flow: &FlowSummary) -> &'static str {
     }
 }
 
-fn for_each(run: &StoredRun, mut row: impl FnMut(&StoredPoint, u32, &RepetitionSummary)) {
-    for point in &run.points {
+fn for_each(run: &Run, mut row: impl FnMut(&StoredPoint, u32, &RepetitionSummary)) -> PyResult<()> {
+    run.walk(|point| {
         for repetition in &point.repetitions {
             if let Some(summary) = &repetition.summary {
-                row(point, repetition.index, summary);
+                row(&point, repetition.index, summary);
             }
         }
-    }
+    })
 }
 
 /// The columns with which every table begins: the run, the point, and the values of the axes, as written and as numbers.
@@ -250,7 +252,36 @@ struct Rows<'r> {
     partial: BooleanBuilder,
     texts: Vec<(&'static str, StringBuilder)>,
     counts: Vec<(&'static str, UInt32Builder)>,
-    figures: Vec<(&'static FigureKind, Float64Builder)>,
+    figures: Vec<(&'static FigureKind, Figures)>,
+}
+
+/// The column of a figure. Nulls before the first value take no memory: most figures are of other kinds of flows.
+#[derive(Default)]
+struct Figures {
+    nulls: usize,
+    values: Option<Float64Builder>,
+}
+
+impl Figures {
+    fn push(&mut self, value: Option<f64>) {
+        match &mut self.values {
+            Some(values) => values.append_option(value),
+            None if value.is_none() => self.nulls += 1,
+            None => {
+                let mut values = Float64Builder::new();
+                values.append_nulls(self.nulls);
+                values.append_option(value);
+                self.values = Some(values);
+            }
+        }
+    }
+
+    fn finish(self) -> ArrayRef {
+        match self.values {
+            Some(mut values) => Arc::new(values.finish()),
+            None => new_null_array(&DataType::Float64, self.nulls),
+        }
+    }
 }
 
 impl<'r> Rows<'r> {
@@ -266,7 +297,7 @@ impl<'r> Rows<'r> {
             partial: BooleanBuilder::new(),
             texts: texts.iter().map(|name| (*name, StringBuilder::new())).collect(),
             counts: counts.iter().map(|name| (*name, UInt32Builder::new())).collect(),
-            figures: figures.iter().map(|figure| (*figure, Float64Builder::new())).collect(),
+            figures: figures.iter().map(|figure| (*figure, Figures::default())).collect(),
         }
     }
 
@@ -284,7 +315,7 @@ impl<'r> Rows<'r> {
         self.partial.append_value(summary.partial);
         self.texts.iter_mut().zip(texts).for_each(|((_, column), text)| column.append_value(text));
         self.counts.iter_mut().zip(counts).for_each(|((_, column), count)| column.append_value(*count));
-        self.figures.iter_mut().for_each(|(figure, column)| column.append_option(value(figure)));
+        self.figures.iter_mut().for_each(|(figure, column)| column.push(value(figure)));
     }
 
     fn table(mut self) -> PyResult<Table> {
@@ -296,7 +327,7 @@ impl<'r> Rows<'r> {
         let counts = self.counts.into_iter();
         columns.extend(counts.map(|(name, mut c)| (name.to_owned(), Arc::new(c.finish()) as ArrayRef)));
         let figures = self.figures.into_iter();
-        columns.extend(figures.map(|(f, mut c)| (column(f), Arc::new(c.finish()) as ArrayRef)));
+        columns.extend(figures.map(|(figure, values)| (column(figure), values.finish())));
         table(columns)
     }
 }

@@ -130,7 +130,9 @@ class Records:
 
 
 class Run:
-    """A stored run, as it was when it was read."""
+    """A stored run. Its tables and figures are read from the store when they are asked for, so that they need not fit into memory
+    together.
+    """
 
     def __init__(self, store: Store, core: _trunkline.Run) -> None:
         self._store = store
@@ -215,9 +217,10 @@ class Run:
 
         :raises KeyError: if the run has no such flow.
         """
-        if flow not in self.flows:
+        files = self._core.traces(flow)
+        if not files and flow not in self.flows:
             raise KeyError(f"the run has no flow `{flow}`; known: {', '.join(self.flows)}")
-        return Records(self._core.traces(flow))
+        return Records(files)
 
     @property
     def plot(self) -> Plot:

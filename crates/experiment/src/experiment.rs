@@ -216,6 +216,7 @@ impl Product<'_> {
             match self.read_point(&choice) {
                 Ok(Reading { head, mut scenario }) => {
                     // A sweep may have 100,000 points, most of whose values are the same.
+                    scenario.shrink();
                     points.last().iter().for_each(|before| scenario.share(&before.scenario));
                     let scenario = Arc::new(scenario);
                     points.push(Point { index: count as u32, choice: choice.clone(), scenario });

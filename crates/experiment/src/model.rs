@@ -117,6 +117,26 @@ impl Scenario {
         self.custom().find_map(|(what, problem)| Some(format!("{what}: {}", problem?)))
     }
 
+    /// Frees memory that is reserved for more hosts, links, flows and sinks than there are.
+    pub(crate) fn shrink(&mut self) {
+        self.hosts.shrink_to_fit();
+        self.links.shrink_to_fit();
+        self.flows.shrink_to_fit();
+        for link in &mut self.links {
+            link.between.shrink_to_fit();
+            link.directions.shrink_to_fit();
+        }
+        for flow in &mut self.flows {
+            flow.meta.sinks.shrink_to_fit();
+            flow.meta.propagation.shrink_to_fit();
+            flow.to.shrink_to_fit();
+            for sink in &mut flow.to {
+                sink.forward.shrink_to_fit();
+                sink.backward.shrink_to_fit();
+            }
+        }
+    }
+
     /// Shares the memory of what is the same in another point of the sweep.
     pub(crate) fn share(&mut self, of: &Scenario) {
         for (own, of) in self.hosts.iter_mut().zip(&of.hosts) {

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::StoreError;
 use crate::files::SharedFile;
-use crate::model::{RunInfo, Status, StoredRun};
+use crate::model::{RunInfo, Status, StoredPoint, StoredRun};
 use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
 use crate::trace::TraceKeys;
@@ -59,8 +59,18 @@ pub(crate) trait Catalogue: Debug + Send {
     /// One run, if there is one with this number.
     fn info(&mut self, id: u64) -> Result<Option<RunInfo>, StoreError>;
 
+    /// One run without its points.
+    fn outline(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError>;
+
+    /// The same; `point` is given the points one by one in the product's order, all as of one moment.
+    fn walk(&mut self, id: u64, point: &mut dyn FnMut(StoredPoint)) -> Result<Option<StoredRun>, StoreError>;
+
     /// One run with its results, as of one moment.
-    fn run(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError>;
+    fn run(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError> {
+        let mut points = Vec::new();
+        let run = self.walk(id, &mut |point| points.push(point))?;
+        Ok(run.map(|run| StoredRun { points, ..run }))
+    }
 
     /// Removes a run. Its number is not given again.
     fn remove(&mut self, id: u64) -> Result<(), StoreError>;

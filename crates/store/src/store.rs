@@ -18,7 +18,7 @@ use crate::archive;
 use crate::catalogue::{self, Catalogue};
 use crate::files::{self, Bucket, Leftovers, Uploads};
 use crate::folders::{self, make_private};
-use crate::model::{Backend, RunInfo, Status, StoredRun};
+use crate::model::{Backend, RunInfo, Status, StoredPoint, StoredRun};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::run_writer::{NewRun, RunWriter};
 use crate::selector::{self, RunSelector};
@@ -233,6 +233,19 @@ impl Store {
     pub fn run(&self, id: u64) -> Result<StoredRun, StoreError> {
         let run = self.catalogue().run(id)?.ok_or_else(|| self.no_such_run(id))?;
         Ok(StoredRun { info: self.seen(run.info), ..run })
+    }
+
+    /// A run without its points.
+    pub fn outline(&self, id: u64) -> Result<StoredRun, StoreError> {
+        let run = self.catalogue().outline(id)?.ok_or_else(|| self.no_such_run(id))?;
+        Ok(StoredRun { info: self.seen(run.info), ..run })
+    }
+
+    /// Gives `point` the points of a run with their results one by one, in the product's order: they need not fit into memory
+    /// together.
+    pub fn walk(&self, id: u64, mut point: impl FnMut(StoredPoint)) -> Result<(), StoreError> {
+        let run = self.catalogue().walk(id, &mut point)?;
+        run.map(drop).ok_or_else(|| self.no_such_run(id))
     }
 
     /// What a run's experiment names as `path`, as it was when the run was begun; `None` if this host has nothing that the

@@ -23,7 +23,7 @@ use self::connection::{Connection, take};
 use super::{Catalogue, RepetitionKey};
 use crate::StoreError;
 use crate::files::SharedFile;
-use crate::model::{RunInfo, Status, StoredRun, status_name};
+use crate::model::{RunInfo, Status, StoredPoint, StoredRun, status_name};
 use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
 use crate::selector::folder_name;
@@ -157,9 +157,18 @@ impl Catalogue for Postgres {
         row.map(|row| rows::info_of(&row, &self.runs, self.connection.shown())).transpose()
     }
 
-    fn run(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError> {
+    fn outline(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError> {
+        let row = self.whole(|transaction| rows::info(transaction, id))?;
+        row.map(|row| rows::outline(&row, &self.runs, self.connection.shown())).transpose()
+    }
+
+    fn walk(&mut self, id: u64, point: &mut dyn FnMut(StoredPoint)) -> Result<Option<StoredRun>, StoreError> {
         let read = self.whole(|transaction| rows::run(transaction, id))?;
-        read.map(|read| read.stored(&self.runs, self.connection.shown())).transpose()
+        let run = read.map(|read| read.stored(&self.runs, self.connection.shown())).transpose()?;
+        Ok(run.map(|mut run| {
+            run.points.drain(..).for_each(point);
+            run
+        }))
     }
 
     fn remove(&mut self, id: u64) -> Result<(), StoreError> {

@@ -13,7 +13,7 @@ use self::opened::Opened;
 use super::{Catalogue, RepetitionKey};
 use crate::StoreError;
 use crate::folders;
-use crate::model::{RunInfo, Status, StoredRun, status_name};
+use crate::model::{RunInfo, Status, StoredPoint, StoredRun, status_name};
 use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
 use crate::selector::folder_name;
@@ -155,10 +155,14 @@ impl Catalogue for Sqlite {
         self.read(|connection| rows::info(connection, &self.runs, id))
     }
 
-    fn run(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError> {
+    fn outline(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError> {
+        self.read(|connection| rows::outline(connection, &self.runs, id))
+    }
+
+    fn walk(&mut self, id: u64, point: &mut dyn FnMut(StoredPoint)) -> Result<Option<StoredRun>, StoreError> {
         // One transaction: another process may be writing.
         let transaction = self.opened.connection.transaction();
-        let run = transaction.and_then(|transaction| rows::run(&transaction, &self.runs, id));
+        let run = transaction.and_then(|transaction| rows::walk(&transaction, &self.runs, id, point));
         run.map_err(|source| StoreError::database(&self.path, source))
     }
 

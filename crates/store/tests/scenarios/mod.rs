@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use trunkline_core::{Duration, Time};
 use trunkline_experiment::{Axis, NamedFiles};
 use trunkline_metrics::{Fate, Record, RepetitionSummary, TraceSink};
-use trunkline_store::{Backend, NewRun, Status, Store, StoreError, read_trace};
+use trunkline_store::{Backend, NewRun, Status, Store, StoreError, StoredRun, read_trace};
 
 pub fn new_run(backend: Backend, text: &str) -> NewRun {
     let numbers = Some(vec![1.0, 2.0]);
@@ -94,6 +94,10 @@ pub fn written_in_parallel_interrupted_and_resumed(directory: &Path, open: &dyn 
     assert_eq!(stored.points[0].repetitions[0].audio, [info.directory.join("audio/p000-r00/a.wav")]);
     assert_eq!(stored.points[0].repetitions[1].summary, None);
     assert_eq!(sequences(&stored.points[0].repetitions[1].traces[0].1), [5]);
+    let mut points = Vec::new();
+    store.walk(1, |point| points.push(point)).unwrap();
+    assert_eq!(StoredRun { points, ..store.outline(1).unwrap() }, stored);
+    assert!(matches!(store.walk(2, drop), Err(StoreError::NoSuchRun { .. })));
 
     let run = store.resume(1).unwrap();
     assert_eq!(run.missing().unwrap(), [(1, 0), (0, 1), (1, 1)]);

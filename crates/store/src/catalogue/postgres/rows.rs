@@ -79,9 +79,16 @@ pub(super) fn run(transaction: &mut Transaction<'_>, id: u64) -> Result<Option<R
     }))
 }
 
+/// A run without its points.
+pub(super) fn outline(row: &Row, runs: &Path, place: &str) -> Result<StoredRun, StoreError> {
+    let (text, axes, limits) = (row.get(18), row.get(19), row.get(20));
+    let (axes, limits) = (json(place, axes)?, json(place, limits)?);
+    Ok(StoredRun { info: info_of(row, runs, place)?, text, axes, limits, points: Vec::new() })
+}
+
 impl Read {
     pub(super) fn stored(self, runs: &Path, place: &str) -> Result<StoredRun, StoreError> {
-        let info = info_of(&self.info, runs, place)?;
+        let run = outline(&self.info, runs, place)?;
         let number = |row: &Row, column: usize| row.get::<_, i64>(column) as u32;
         let mut points = BTreeMap::new();
         for row in &self.points {
@@ -106,7 +113,7 @@ impl Read {
             let Some(point) = points.get_mut(&number(row, 0)) else { continue };
             let mut repetitions = point.repetitions.iter_mut();
             let Some(repetition) = repetitions.find(|found| found.index == number(row, 1)) else { continue };
-            let path = info.directory.join(row.get::<_, &str>(4));
+            let path = run.info.directory.join(row.get::<_, &str>(4));
             match row.get::<_, Option<String>>(3) {
                 Some(flow) if row.get::<_, &str>(2) == "trace" => repetition.traces.push((flow, path)),
                 _ => repetition.audio.push(path),
@@ -115,8 +122,7 @@ impl Read {
         let mut points: Vec<StoredPoint> = points.into_values().collect();
         // A search does not find its points in the product's order.
         points.sort_by(|a, b| a.choice.cmp(&b.choice));
-        let (text, axes, limits) = (self.info.get(18), self.info.get(19), self.info.get(20));
-        Ok(StoredRun { info, text, axes: json(place, axes)?, limits: json(place, limits)?, points })
+        Ok(StoredRun { points, ..run })
     }
 }
 

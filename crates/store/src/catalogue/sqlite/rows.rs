@@ -78,26 +78,34 @@ fn unreadable(column: usize, why: Box<dyn std::error::Error + Send + Sync>) -> r
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, why)
 }
 
-/// A run with its results, as of one moment.
-pub(super) fn run(connection: &Connection, runs: &Path, id: u64) -> rusqlite::Result<Option<StoredRun>> {
+/// A run without its points.
+pub(super) fn outline(connection: &Connection, runs: &Path, id: u64) -> rusqlite::Result<Option<StoredRun>> {
     let Some(info) = info(connection, runs, id)? else { return Ok(None) };
     let (text, axes, limits) =
         connection.query_row("SELECT text, axes, limits FROM run WHERE id = ?1", [id as i64], |row| {
             Ok((row.get(0)?, json(1, &row.get::<_, String>(1)?)?, json(2, &row.get::<_, String>(2)?)?))
         })?;
-    let mut points = Vec::new();
+    Ok(Some(StoredRun { info, text, axes, limits, points: Vec::new() }))
+}
+
+/// The same; `point` is given the points one by one, in the product's order and as of one moment.
+pub(super) fn walk(
+    connection: &Connection,
+    runs: &Path,
+    id: u64,
+    point: &mut dyn FnMut(StoredPoint),
+) -> rusqlite::Result<Option<StoredRun>> {
+    let Some(run) = outline(connection, runs, id)? else { return Ok(None) };
     let mut statement =
         connection.prepare("SELECT point, choice FROM point WHERE run = ?1 ORDER BY point")?;
-    let mut rows = statement.query([id as i64])?;
-    while let Some(row) = rows.next()? {
-        let index = row.get(0)?;
-        let choice = json(1, &row.get::<_, String>(1)?)?;
-        let repetitions = repetitions(connection, &info, index)?;
-        points.push(StoredPoint { index, choice, repetitions });
-    }
+    let key = |row: &Row<'_>| Ok((json::<Vec<usize>>(1, &row.get::<_, String>(1)?)?, row.get(0)?));
+    let mut points: Vec<(_, u32)> = statement.query_map([id as i64], key)?.collect::<Result<_, _>>()?;
     // A search does not find its points in the product's order.
-    points.sort_by(|a, b| a.choice.cmp(&b.choice));
-    Ok(Some(StoredRun { info, text, axes, limits, points }))
+    points.sort();
+    for (choice, index) in points {
+        point(StoredPoint { index, choice, repetitions: repetitions(connection, &run.info, index)? });
+    }
+    Ok(Some(run))
 }
 
 fn repetitions(
