@@ -40,9 +40,9 @@ fn main() {
 }
 
 /// 1,000 UDP voice channels, 80 bytes every 10 ms, over one 200 Mbit/s link.
-fn scenario(flows: u32, seconds: u32, rate: &str) -> String {
+fn scenario(flows: u32, millis: u32, rate: &str) -> String {
     format!(
-        "name = \"voice\"\nduration = \"{seconds} s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n\
+        "name = \"voice\"\nduration = \"{millis} ms\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n\
          [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"{rate}\"\ndelay = \"20 ms\"\n\
          queue = {{ kind = \"fifo\", limit = \"1000 packets\" }}\n\
          [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
@@ -65,7 +65,7 @@ fn against_ns3(options: &Options) {
     let peer = ns3::build("ns3-voice", folder.path());
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
-        let (rate, summary) = timed(&scenario(1000, options.seconds, "200 Mbit/s"));
+        let (rate, summary) = timed(&scenario(1000, 1000 * options.seconds, "200 Mbit/s"));
         let counts = summary.flows[0].counts;
         assert_eq!(counts.sent, counts.received, "the scenario is meant to lose nothing");
         ours.push(rate);
@@ -93,8 +93,8 @@ fn by_flows(options: &Options) {
     for _ in 0..options.rounds {
         for (of_flows, &flows) in nanos.iter_mut().zip(flows) {
             // The same number of packets at every size: 100 packets per second and flow.
-            let seconds = PACKETS / (100 * flows);
-            let (rate, _) = timed(&scenario(flows, seconds, "4 Gbit/s"));
+            let millis = 10 * (PACKETS / flows).max(1);
+            let (rate, _) = timed(&scenario(flows, millis, "4 Gbit/s"));
             of_flows.push(1e9 / rate);
         }
     }

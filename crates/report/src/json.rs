@@ -183,11 +183,17 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
         measured: word(&first.measured),
         codec: first.quality.as_ref().map(|quality| word(&quality.codec)),
         outside_e_model: outside_model(&summaries),
-        percentiles_exact: summaries.iter().filter_map(|s| s.latency).all(|l| l.exact),
+        percentiles_exact: summaries.iter().copied().all(has_exact_percentiles),
         figures: figures(Subject::flow(flow)),
         sinks,
         each,
     })
+}
+
+/// Returns true if no percentile of latency of a flow, or of one of its sinks, comes from a histogram.
+fn has_exact_percentiles(flow: &FlowSummary) -> bool {
+    let of_sinks = flow.sinks.iter().filter_map(|sink| sink.latency);
+    flow.latency.into_iter().chain(of_sinks).all(|latency| latency.exact)
 }
 
 /// Inputs outside the E-model's range in the first repetition that has any.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use trunkline_core::schema::Value;
 use trunkline_experiment::{Experiment, Flow, Framing, Scenario, Transport};
 use trunkline_live::{LiveError, LiveOptions};
 use trunkline_transport::kind::{Sockets, StreamProtocol};
@@ -110,6 +111,18 @@ pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
     let mut notes = sizes(experiment, true);
     notes.extend(congestion_controls(experiment));
     notes.extend(differences(experiment));
+    let scenarios = experiment.points.iter().map(|point| &point.scenario);
+    for link in scenarios.filter(|scenario| scenario.links.len() > 1).flat_map(|scenario| &scenario.links) {
+        let tags =
+            |(name, value): (&str, &Value)| name == "policing" && *value == Value::Text("tag".to_owned());
+        if link.directions.iter().any(|direction| direction.values.iter().any(tags)) {
+            notes.insert(format!(
+                "link `{}`: on the wire its tags do not reach the next links, because the kernel's packets do not carry \
+                 them",
+                link.name
+            ));
+        }
+    }
     for flow in experiment.points.iter().flat_map(|point| &point.scenario.flows) {
         let name = &flow.meta.name;
         if flow.priority != 0 {

@@ -287,6 +287,7 @@ impl<'s, 'g> Engine<'s, 'g> {
                 self.refuse_the_rest(member, recorder);
             }
         }
+        self.network.end(self.now);
         telemetry.sample_last(self.now, &self.conversations);
         if follows {
             telemetry.tell(self.scenario, &self.conversations, supervisor);

@@ -24,6 +24,7 @@ struct Flow {
     /// The packet counted last: when, and its bytes.
     last: (Time, Bytes),
     measured: Option<(Time, Bytes)>,
+    all: Option<Bytes>,
 }
 
 impl OnFirstLinks {
@@ -41,6 +42,7 @@ impl OnFirstLinks {
                 before: None,
                 last: (Time::ZERO, Bytes::ZERO),
                 measured: None,
+                all: None,
             }
         };
         OnFirstLinks { flows: scenario.flows.iter().map(flow).collect(), last: PacketId(u64::MAX) }
@@ -95,10 +97,26 @@ impl OnFirstLinks {
         }
     }
 
-    /// The measurement ends now. What waits in a switch behind its first line counts; of a packet whose transmission has
-    /// begun, only the part that is through.
+    /// The measurement ends now.
     pub(crate) fn end_measurement(&mut self, now: Time, links: &[Box<dyn Medium>], ids: &Ranges) {
-        let mut behind = vec![Bytes::ZERO; self.flows.len()];
+        let taken = self.taken(now, links, ids);
+        for (flow, taken) in self.flows.iter_mut().zip(taken) {
+            flow.measured.get_or_insert((now, taken));
+        }
+    }
+
+    /// The run ends now, with its drain time.
+    pub(crate) fn end(&mut self, now: Time, links: &[Box<dyn Medium>], ids: &Ranges) {
+        let taken = self.taken(now, links, ids);
+        for (flow, taken) in self.flows.iter_mut().zip(taken) {
+            flow.all = Some(taken);
+        }
+    }
+
+    /// By flow, what was transmitted until now. What waits in a switch behind its first line counts; of a packet whose
+    /// transmission has begun, only the part that is through.
+    fn taken(&self, now: Time, links: &[Box<dyn Medium>], ids: &Ranges) -> Vec<Bytes> {
+        let mut taken: Vec<Bytes> = self.flows.iter().map(|flow| flow.transmitted).collect();
         for (link, medium) in links.iter().enumerate() {
             medium.behind_the_line(&mut |packet| {
                 let index = ids.find(packet.flow.0);
@@ -106,28 +124,30 @@ impl OnFirstLinks {
                     && flow.is_first(link, packet)
                     && !(packet.group && flow.spreads)
                 {
-                    behind[index] += packet.on_line;
+                    taken[index] += packet.on_line;
                 }
             });
         }
-        for (flow, behind) in self.flows.iter_mut().zip(behind) {
+        for (flow, taken) in self.flows.iter().zip(&mut taken) {
             let under_way =
                 flow.link.and_then(|(link, port, _)| links[link].counters(port).busy.under_way(now));
             let (begun, bytes) = flow.last;
-            let rest = match under_way {
-                Some((since, share)) if since == begun => Bytes((bytes.count() as f64 * share).ceil() as u64),
-                _ => Bytes::ZERO,
-            };
-            flow.measured.get_or_insert((now, (flow.transmitted + behind).saturating_sub(rest)));
+            if let Some((since, share)) = under_way
+                && since == begun
+            {
+                *taken = taken.saturating_sub(Bytes((bytes.count() as f64 * share).ceil() as u64));
+            }
         }
+        taken
     }
 
     /// What a flow took.
     pub(crate) fn of(&self, flow: usize) -> OnNetwork {
-        let Flow { transmitted, before, measured, .. } = self.flows[flow];
+        let Flow { transmitted, before, measured, all, .. } = self.flows[flow];
         let before = before.unwrap_or(transmitted);
         let (until, measured) = measured.unwrap_or((Time::ZERO, transmitted));
-        let [measured, all] = [measured, transmitted].map(|bytes| bytes.saturating_sub(before));
+        let [measured, all] =
+            [measured, all.unwrap_or(transmitted)].map(|bytes| bytes.saturating_sub(before));
         OnNetwork { measured, until, all }
     }
 

@@ -258,6 +258,11 @@ impl<'s> Network<'s> {
         self.on_first_links.restart(flow);
     }
 
+    /// The run ends now, with its drain time.
+    pub(crate) fn end(&mut self, now: Time) {
+        self.on_first_links.end(now, &self.links, &self.ids);
+    }
+
     /// What the flow's forward packets took of their first link; [`Self::end_measurement`] was called.
     pub(crate) fn on_first_link(&self, flow: usize) -> OnNetwork {
         self.on_first_links.of(flow)

@@ -22,6 +22,21 @@ fn near(is: f64, expected: f64) -> bool {
     (is - expected).abs() < 0.01 * expected
 }
 
+/// Two messages of 500 KB over a line of 1 Mbit/s for 8 s, with the drain time.
+#[test]
+fn a_volume_that_does_not_all_arrive_takes_no_more_than_the_line_carries() {
+    let summary = simulate(&parse(
+        "name = \"test\"\nduration = \"7 s\"\ndrain = \"1 s\"\n[hosts]\na = {}\nd = {}\n\
+         [link.t]\nbetween = [\"a\", \"d\"]\nrate = \"1 Mbit/s\"\n\
+         [flow.x]\nfrom = \"a\"\nto = \"d\"\ntransport = \"tcp\"\n\
+         source = { kind = \"bulk\", message = \"500 KB\", bytes = \"1 MB\" }\n",
+    ));
+    let flow = flow(&summary, "x");
+    assert_eq!((flow.counts.received, flow.counts.unfinished), (1, 1));
+    let network = flow.throughput.network.expect("sim knows it").bits_per_second();
+    assert!((990_000..=1_000_000).contains(&network), "{network} bit/s");
+}
+
 /// 328 B in frames of at most 256 B, each with 8 B of its own.
 #[test]
 fn a_packet_of_two_frames_has_the_framing_of_two() {

@@ -10,6 +10,7 @@ use crate::record::Lasting;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Activity {
     first_due: Option<Time>,
+    last_due: Option<Time>,
     last_arrival: Option<Time>,
 }
 
@@ -18,6 +19,7 @@ impl Activity {
     #[inline]
     pub(super) fn due(&mut self, at: Time) {
         self.first_due = Some(self.first_due.map_or(at, |first| first.min(at)));
+        self.last_due = self.last_due.max(Some(at));
     }
 
     /// A message arrived.
@@ -30,7 +32,7 @@ impl Activity {
     pub(super) fn span(&self, lasting: Lasting, end_of_run: Time) -> Option<(Time, Time)> {
         let first = self.first_due?;
         let end = match (self.last_arrival, lasting) {
-            (Some(last), Lasting::Volume) => last,
+            (Some(last), Lasting::Volume) => Some(last).max(self.last_due).unwrap_or(last),
             // A first message that was due at the very end has no time of its own.
             (Some(last), Lasting::Run) if end_of_run <= first => last,
             (Some(_), Lasting::Run) | (None, _) => end_of_run,

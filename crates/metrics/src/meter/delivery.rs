@@ -71,6 +71,11 @@ impl Window {
         self.drain = Some(drain);
     }
 
+    /// How long sinks listen after the end, as far as it is known.
+    pub(super) fn drain(&self) -> Duration {
+        self.drain.unwrap_or_default()
+    }
+
     /// The part of the window that lies after the time in which sinks listen, because the path is longer.
     fn unheard(&self) -> Duration {
         let longest = self.propagation.iter().max().copied().unwrap_or_default();

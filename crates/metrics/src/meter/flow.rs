@@ -417,11 +417,14 @@ impl FlowMeter {
         }
     }
 
-    /// The flow's active time; that of an only sink is the time in which it is there.
+    /// The flow's active time; that of an only sink is the time in which it is there. A volume of which messages are unfinished is
+    /// active until the sinks stop listening: all of its bytes count.
     fn active(&mut self, end_of_run: Time) -> Option<(Time, Time)> {
         let there = self.meta.presence.first().filter(|_| self.sinks.is_empty());
         self.window.end(there.map_or(end_of_run, |there| there.end.min(end_of_run)));
-        within(self.activity.span(self.meta.lasting, end_of_run), there)
+        let (begin, end) = self.activity.span(self.meta.lasting, end_of_run)?;
+        let goes_on = self.meta.lasting == Lasting::Volume && self.summary.counts.unfinished > 0;
+        within(Some((begin, if goes_on { end.max(end_of_run + self.window.drain()) } else { end })), there)
     }
 
     /// The window or the send buffer that held the flow back: its sender had more to send, and could not.

@@ -256,6 +256,23 @@ fn what_a_reliable_transport_has_not_delivered_is_unfinished_and_no_loss() {
 }
 
 #[test]
+fn a_volume_that_did_not_all_arrive_is_measured_for_as_long_as_its_bytes_were_counted() {
+    let user = |arrived: u32| {
+        let mut nothing = ();
+        let flows = [FlowMeta { reliable: vec![true], ..meta(0, 1, 1) }];
+        let mut meter = Meter::new(&flows, &mut nothing).with_drain(MS(1000));
+        (0..2).for_each(|sequence| send(&mut meter, 0, 0, sequence, 0, 0));
+        (0..arrived).for_each(|sequence| receive(&mut meter, 0, 0, sequence, 0, 500));
+        let flows = vec![FlowOutcome { network: on_network(160), ..FlowOutcome::default() }];
+        let outcome = DriverOutcome { duration: MS(1000), flows, ..DriverOutcome::default() };
+        let throughput = meter.finish(outcome).flows[0].throughput;
+        (throughput.active, throughput.network.map(Rate::bits_per_second))
+    };
+    assert_eq!(user(2), (MS(500), Some(2560)));
+    assert_eq!(user(1), (MS(2000), Some(640)));
+}
+
+#[test]
 fn what_may_be_under_way_when_the_sinks_stop_to_listen_is_unfinished() {
     let counts = |propagation: Vec<Duration>, drain, partial, arrives: bool| {
         let flows = [FlowMeta { propagation, ..meta(0, 1, 1) }];
