@@ -315,7 +315,7 @@ fn load(
     let base = learned.link.clone();
     let varies = learned.interval("jitter").map_or(0.0, |mean| mean.value);
     let scale = (0.01 * largest).max(2e-4) + 0.3 * varies;
-    let comparison = Comparison { fitted: &fit, held_out: held_out.as_ref(), scale };
+    let comparison = Comparison { fitted: &fit, held_out: held_out.as_ref(), scale, seed: 1 };
     let candidates = candidates(&overloaded, basics);
     let fits: Vec<Fitted> = std::thread::scope(|scope| {
         let work = |(family, start): (Family, Vec<f64>)| {
@@ -329,11 +329,11 @@ fn load(
         learned.evidence.push(unknown("no mechanism explains the overloads"));
         return;
     };
-    let best = &comparison.refined(&base, &fits[chosen]);
+    let (best, halves) = &comparison.over_seeds(&base, &fits[chosen]);
     learned.link = best.link.clone();
     learned.is_loaded = true;
     learned.alternatives = equals.iter().map(|&index| fits[index].link.clone()).collect();
-    for (parameter, interval) in comparison.intervals(&base, best) {
+    for (parameter, interval) in comparison.intervals(&base, best, halves) {
         let key = parameter.key(&learned.link);
         learned.intervals.retain(|(known, _)| *known != key);
         learned.intervals.push((key, interval.at_least(0.005)));

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use crate::estimate::idle::is_thin;
 use crate::estimate::statistics::{Interval, mean, median, minimise};
-use crate::link::{Bucket, Link, Queue};
+use crate::link::{Bucket, Link, Loss, Queue};
 use crate::observations::ObservedFlow;
 use crate::replay::Replay;
 
@@ -19,6 +19,10 @@ const LOSS_SCALE: f64 = 0.1;
 const TREND_SCALE: f64 = 0.02;
 /// Bins over which a difference of loss adds up.
 const TREND: usize = 10;
+/// Seeds with which a link with random losses or delays is fitted, and the quantile of Student's distribution for an interval of 90 % of
+/// a value with the spread of so many.
+const SEEDS: u64 = 5;
+const STUDENT: f64 = 2.132;
 /// The error of a link that cannot be simulated.
 const MOST: f64 = 10.0;
 
@@ -123,11 +127,14 @@ pub(crate) struct Fitted {
 }
 
 /// Packets to be explained: those that are fitted, and those that are held out.
+#[derive(Clone, Copy)]
 pub(crate) struct Comparison<'c> {
     pub(crate) fitted: &'c Replay,
     pub(crate) held_out: Option<&'c Replay>,
     /// Delay that weighs as much as [`LOSS_SCALE`], in seconds.
     pub(crate) scale: f64,
+    /// Seed of the candidates' random numbers.
+    pub(crate) seed: u64,
 }
 
 impl Comparison<'_> {
@@ -167,7 +174,7 @@ impl Comparison<'_> {
 
     /// The errors of a link, by bin of time and flow.
     pub(crate) fn errors(&self, replay: &Replay, link: &Link) -> Vec<f64> {
-        let Ok(simulated) = replay.over(link, 1) else { return vec![MOST; 10] };
+        let Ok(simulated) = replay.over(link, self.seed) else { return vec![MOST; 10] };
         let mut errors = Vec::new();
         for (observed, simulated) in replay.observed().iter().zip(&simulated) {
             // Each flow is a witness of its own, however many packets it has.
@@ -212,8 +219,35 @@ impl Comparison<'_> {
         errors
     }
 
-    /// The interval of each parameter: where the errors are worse than the best by more than their own noise.
-    pub(crate) fn intervals(&self, base: &Link, best: &Fitted) -> Vec<(Parameter, Interval)> {
+    /// The fit of a link with random losses or delays, whose errors depend on the random numbers of the candidates: the mean of the
+    /// parameters that fit best with each of several seeds. Also returns by how much each of them is uncertain for that reason.
+    pub(crate) fn over_seeds(&self, base: &Link, fitted: &Fitted) -> (Fitted, Vec<f64>) {
+        let refined = |seed: u64| Comparison { seed, ..*self }.refined(base, fitted).logarithms;
+        let is_random = base.loss != Loss::None || base.jitter.is_some() || base.reorder.is_some();
+        if !is_random && fitted.family != Family::Pie {
+            return (self.refined(base, fitted), vec![0.0; fitted.logarithms.len()]);
+        }
+        let draws: Vec<Vec<f64>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..=SEEDS).map(|seed| scope.spawn(move || refined(seed))).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        let count = draws.len() as f64;
+        let (means, halves) = (0..fitted.logarithms.len())
+            .map(|place| {
+                let values: Vec<f64> = draws.iter().map(|draw| draw[place]).collect();
+                let average = mean(&values);
+                let variance =
+                    values.iter().map(|value| (value - average).powi(2)).sum::<f64>() / (count - 1.0);
+                // The path's own random numbers move the fit as much as those of a candidate do.
+                (average, STUDENT * (variance * (1.0 + 1.0 / count)).sqrt())
+            })
+            .unzip();
+        (self.fitted_with(fitted.family, base, means), halves)
+    }
+
+    /// The interval of each parameter: where the errors are worse than the best by more than their own noise, and no less than by
+    /// these `halves`.
+    pub(crate) fn intervals(&self, base: &Link, best: &Fitted, halves: &[f64]) -> Vec<(Parameter, Interval)> {
         let parameters = best.family.parameters().iter().enumerate();
         let of = parameters.map(|(place, parameter)| {
             let end = |direction: f64| {
@@ -235,8 +269,8 @@ impl Comparison<'_> {
             let value = best.logarithms[place];
             let interval = Interval {
                 value: value.exp(),
-                low: (value - end(-1.0)).exp(),
-                high: (value + end(1.0)).exp(),
+                low: (value - end(-1.0).max(halves[place])).exp(),
+                high: (value + end(1.0).max(halves[place])).exp(),
             };
             (*parameter, interval)
         });
