@@ -46,6 +46,8 @@ impl Learned {
 const QUIET: (f64, f64) = (0.15, 1.0);
 /// The change of the delay by skew, in spreads of the smallest delays around it, from which on it is one of the clocks.
 const CLEAR: f64 = 8.0;
+/// Relative error within which no rate of a line is claimed: ten times that of the hosts' clocks.
+const FINEST: f64 = 1e-3;
 /// Bytes of a probe of full size.
 const FULL_PACKET: f64 = 1_228.0;
 /// Links of an ensemble.
@@ -152,7 +154,7 @@ pub fn learn(observations: &Observations, way: Way) -> Result<Learned, String> {
         link,
         alternatives: Vec::new(),
         is_loaded: false,
-        intervals: vec![("rate", basics.line.rate), ("delay", basics.delay)],
+        intervals: vec![("rate", basics.line.rate.at_least(FINEST)), ("delay", basics.delay)],
         evidence: vec![("delay", "smallest delay of the thin flow".to_owned())],
         notes: Vec::new(),
         ensemble: Vec::new(),
@@ -318,18 +320,18 @@ fn load(
     let comparison = Comparison { fitted: &fit, held_out: held_out.as_ref(), scale, seed: 1 };
     let candidates = candidates(&overloaded, basics);
     let fits: Vec<Fitted> = std::thread::scope(|scope| {
-        let work = |(family, start): (Family, Vec<f64>)| {
-            let (comparison, base) = (&comparison, &base);
-            scope.spawn(move || of_family(comparison, family, base, &start))
-        };
-        let threads: Vec<_> = candidates.into_iter().map(work).collect();
+        let (comparison, base) = (&comparison, &base);
+        let threads: Vec<_> = candidates
+            .iter()
+            .map(|(family, start)| scope.spawn(|| comparison.of_family(*family, base, start)))
+            .collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
     let Some((chosen, equals)) = choose(&fits) else {
         learned.evidence.push(unknown("no mechanism explains the overloads"));
         return;
     };
-    let (best, halves) = &comparison.over_seeds(&base, &fits[chosen]);
+    let (best, halves) = &comparison.over_seeds(&base, &fits[chosen], &candidates[chosen].1);
     learned.link = best.link.clone();
     learned.is_loaded = true;
     learned.alternatives = equals.iter().map(|&index| fits[index].link.clone()).collect();
@@ -403,18 +405,6 @@ fn candidates(overloaded: &[&Response], basics: &Basics) -> Vec<(Family, Vec<f64
     }
     families.sort_by_key(|(family, _)| Family::ALL.iter().position(|other| other == family));
     families
-}
-
-/// Fits a family; a target stays the usual one unless another explains more.
-fn of_family(comparison: &Comparison<'_>, family: Family, base: &Link, start: &[f64]) -> Fitted {
-    let evaluations = 20 * start.len();
-    let free = comparison.fit(family, base, start, evaluations);
-    if !family.parameters().contains(&Parameter::Target) {
-        return free;
-    }
-    let usual = vec![free.logarithms[0], start[1]];
-    let usual = comparison.fitted_with(family, base, usual);
-    if crate::fit::is_worse(&usual.fitted, &free.fitted, 2.0) { free } else { usual }
 }
 
 /// The reason for the value of a fitted parameter.

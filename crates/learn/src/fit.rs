@@ -146,6 +146,16 @@ impl Comparison<'_> {
         self.fitted_with(family, base, logarithms)
     }
 
+    /// Fits a family; a target stays the usual one unless another explains more.
+    pub(crate) fn of_family(&self, family: Family, base: &Link, start: &[f64]) -> Fitted {
+        let free = self.fit(family, base, start, 20 * start.len());
+        if !family.parameters().contains(&Parameter::Target) {
+            return free;
+        }
+        let usual = self.fitted_with(family, base, vec![free.logarithms[0], start[1]]);
+        if is_worse(&usual.fitted, &free.fitted, 2.0) { free } else { usual }
+    }
+
     /// The same family, fitted on from where it is in smaller steps. A target stays as it is.
     pub(crate) fn refined(&self, base: &Link, fitted: &Fitted) -> Fitted {
         let free =
@@ -219,10 +229,14 @@ impl Comparison<'_> {
         errors
     }
 
-    /// The fit of a link with random losses or delays, whose errors depend on the random numbers of the candidates: the mean of the
-    /// parameters that fit best with each of several seeds. Also returns by how much each of them is uncertain for that reason.
-    pub(crate) fn over_seeds(&self, base: &Link, fitted: &Fitted) -> (Fitted, Vec<f64>) {
-        let refined = |seed: u64| Comparison { seed, ..*self }.refined(base, fitted).logarithms;
+    /// The fit from `start` of a link with random losses or delays, whose errors depend on the random numbers of the candidates: the
+    /// mean of the parameters that fit best with each of several seeds, of which `fitted` is the first. Also returns by how much
+    /// each of them is uncertain for that reason.
+    pub(crate) fn over_seeds(&self, base: &Link, fitted: &Fitted, start: &[f64]) -> (Fitted, Vec<f64>) {
+        let refined = |seed: u64| {
+            let comparison = Comparison { seed, ..*self };
+            comparison.refined(base, &comparison.of_family(fitted.family, base, start)).logarithms
+        };
         let is_random = base.loss != Loss::None || base.jitter.is_some() || base.reorder.is_some();
         if !is_random && fitted.family != Family::Pie {
             return (self.refined(base, fitted), vec![0.0; fitted.logarithms.len()]);
@@ -245,20 +259,24 @@ impl Comparison<'_> {
         (self.fitted_with(fitted.family, base, means), halves)
     }
 
-    /// The interval of each parameter: where the errors are worse than the best by more than their own noise, and no less than by
-    /// these `halves`.
+    /// The interval of each parameter: from where on the errors are worse than the best by more than their own noise, whatever
+    /// the others are, and no less than by these `halves`. A shaper with a smaller burst and a higher rate, for one, does nearly
+    /// the same.
     pub(crate) fn intervals(&self, base: &Link, best: &Fitted, halves: &[f64]) -> Vec<(Parameter, Interval)> {
         let parameters = best.family.parameters().iter().enumerate();
         let of = parameters.map(|(place, parameter)| {
             let end = |direction: f64| {
                 let mut inside = 0.0;
                 let mut shift = 0.005;
+                let mut others = best.logarithms.clone();
                 while shift < 3.0 {
-                    let mut moved = best.logarithms.clone();
-                    moved[place] += direction * shift;
-                    let errors = self.errors(self.fitted, &best.family.link(base, &moved));
-                    if is_worse(&errors, &best.fitted, 1.645) {
-                        return (inside + shift) / 2.0;
+                    others[place] = best.logarithms[place] + direction * shift;
+                    let errors = |x: &[f64]| self.errors(self.fitted, &best.family.link(base, x));
+                    if is_worse(&errors(&others), &best.fitted, 1.645) {
+                        others = self.with_others_fitted(base, best.family, others, place);
+                        if is_worse(&errors(&others), &best.fitted, 1.645) {
+                            return (inside + shift) / 2.0;
+                        }
                     }
                     inside = shift;
                     shift *= 2.0;
@@ -275,6 +293,23 @@ impl Comparison<'_> {
             (*parameter, interval)
         });
         of.collect()
+    }
+
+    /// These parameters, with all but the one at `place` fitted again. A target stays as it is.
+    fn with_others_fitted(&self, base: &Link, family: Family, from: Vec<f64>, place: usize) -> Vec<f64> {
+        let parameters = family.parameters().iter().enumerate();
+        let free: Vec<usize> = parameters
+            .filter(|(other, parameter)| *other != place && **parameter != Parameter::Target)
+            .map(|(other, _)| other)
+            .collect();
+        let with = |x: &[f64]| {
+            let mut all = from.clone();
+            free.iter().zip(x).for_each(|(&other, &value)| all[other] = value);
+            all
+        };
+        let score = |x: &[f64]| mean(&self.errors(self.fitted, &family.link(base, &with(x))));
+        let start: Vec<f64> = free.iter().map(|&other| from[other]).collect();
+        with(&minimise(&start, &vec![0.01; free.len()], 12 * free.len(), score).0)
     }
 }
 
