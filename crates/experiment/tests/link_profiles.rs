@@ -167,7 +167,8 @@ fn files_of_profiles_and_their_keys_are_swept() {
     let sweep = "[sweep]\n\"link.l.loss.probability\" = [\"1 %\", \"2 %\"]\n\"link.l.mode\" = [\"ad-hoc\"]\n";
     let experiment =
         with_files("profile = \"radio.toml\"", sweep).unwrap_or_else(|problems| panic!("{problems}"));
-    let loss = |point: usize| experiment.points[point].scenario.links[0].directions[0].impairments.loss;
+    let loss =
+        |point: usize| experiment.points[point].scenario.links[0].directions[0].impairments.loss.clone();
     assert_ne!(loss(0), loss(1));
 }
 
@@ -187,7 +188,8 @@ fn what_is_swept_overrides_the_profiles_file() {
         "[sweep]\n\"link.l.loss.probability\" = [\"1 %\", \"2 %\"]\n\"link.l.profile\" = [\"radio.toml\"]\n";
     let experiment =
         with_files("profile = \"radio.toml\"", sweep).unwrap_or_else(|problems| panic!("{problems}"));
-    let loss = |point: usize| experiment.points[point].scenario.links[0].directions[0].impairments.loss;
+    let loss =
+        |point: usize| experiment.points[point].scenario.links[0].directions[0].impairments.loss.clone();
     assert_ne!(loss(0), loss(1));
 }
 
