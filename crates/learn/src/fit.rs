@@ -19,8 +19,8 @@ const LOSS_SCALE: f64 = 0.1;
 const TREND_SCALE: f64 = 0.02;
 /// Bins over which a difference of loss adds up.
 const TREND: usize = 10;
-/// Seeds with which a link with random losses or delays is fitted, and the quantile of Student's distribution for an interval of 90 % of
-/// a value with the spread of so many.
+/// Seeds with which a link with random losses or delays is fitted, and Student's quantile for an interval of 90 %
+/// from five values.
 const SEEDS: u64 = 5;
 const STUDENT: f64 = 2.132;
 /// The error of a link that cannot be simulated.
@@ -231,7 +231,7 @@ impl Comparison<'_> {
 
     /// The fit from `start` of a link with random losses or delays, whose errors depend on the random numbers of the candidates: the
     /// mean of the parameters that fit best with each of several seeds, of which `fitted` is the first. Also returns by how much
-    /// each of them is uncertain for that reason.
+    /// each parameter is uncertain for that reason.
     pub(crate) fn over_seeds(&self, base: &Link, fitted: &Fitted, start: &[f64]) -> (Fitted, Vec<f64>) {
         let refined = |seed: u64| {
             let comparison = Comparison { seed, ..*self };

@@ -71,7 +71,7 @@ impl Window {
         self.drain = Some(drain);
     }
 
-    /// How long sinks listen after the end, as far as it is known.
+    /// The time for which sinks listen after the end; none if it is not known.
     pub(super) fn drain(&self) -> Duration {
         self.drain.unwrap_or_default()
     }
