@@ -26,7 +26,7 @@ fn every_transport_has_endpoints_that_are_of_it() {
         if kind.name == "mptcp" {
             let refused = pair.err().unwrap();
             assert!(
-                refused.starts_with("transport `mptcp` is the kernel's, for `live` and `wire` only"),
+                refused.starts_with("`mptcp` is the kernel's, which the simulator does not have"),
                 "{refused}"
             );
             continue;

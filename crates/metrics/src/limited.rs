@@ -108,7 +108,8 @@ impl SendLimit {
         let target = reached.wanted.or(self.carries).map(bits);
         let enough = target.map(|rate| {
             let each = rate / f64::from(self.conversations.max(1)) * round_trip.as_secs_f64() / 8.0;
-            Bytes(each.ceil() as u64)
+            // Headers and late acknowledgements take the same part of a larger one.
+            Bytes((each / share.min(1.0)).ceil() as u64)
         });
         Some(LimitedBy {
             option: self.option.to_owned(),
@@ -185,8 +186,9 @@ mod tests {
         assert_eq!((limited.option.as_str(), limited.bytes), ("window", Bytes(262_144)));
         assert_eq!(limited.round_trip, Duration::from_millis(30));
         assert_eq!(limited.at_most.bits_per_second(), 69_905_066);
-        assert_eq!(limited.enough, Some(Bytes(277_500)));
-        assert_eq!(window(200).judge(reached(65, None)).unwrap().enough, Some(Bytes(750_000)));
+        // 74 Mbit/s in 30 ms are 277,500 B, of which 65 of 69.9 would be used.
+        assert_eq!(limited.enough, Some(Bytes(298_441)));
+        assert_eq!(window(200).judge(reached(65, None)).unwrap().enough, Some(Bytes(806_597)));
     }
 
     #[test]

@@ -43,5 +43,8 @@ fn mptcp_is_refused_with_what_to_use_instead() {
     let refused =
         trunkline_simulator::run(scenario, Seed::new(7, 0), &mut Log::default(), &mut GoOn).unwrap_err();
     let text = refused.to_string();
-    assert!(text.contains("`voice`") && text.ends_with("in `sim` use `tcp`"), "{text}");
+    assert!(
+        text.contains("`voice`") && text.ends_with("which the simulator does not have; use `tcp`"),
+        "{text}"
+    );
 }

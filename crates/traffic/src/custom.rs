@@ -2,16 +2,12 @@
 
 use trunkline_core::custom::Draws;
 use trunkline_core::schema::{Default, Kind, Parameter, Values};
-use trunkline_core::{Bytes, Custom, Duration, Time};
+use trunkline_core::{Bytes, Duration, Time};
 
 use crate::agenda::Agenda;
 use crate::draws::{Burst, MAX_MESSAGE};
 use crate::per_channel::PerChannel;
 use crate::source::{Answer, Built, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
-
-/// A function that makes the messages of each channel: the time since the message before, or since the start, and the size in
-/// bytes.
-pub type CustomSource = Custom<(Duration, u32)>;
 
 /// The name of the kind.
 pub const CUSTOM: &str = "custom";

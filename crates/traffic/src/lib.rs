@@ -20,9 +20,9 @@ mod testing;
 mod tests;
 mod voice;
 
-pub use custom::{CUSTOM, CustomSource};
+pub use custom::CUSTOM;
 pub use registry::{KINDS, find};
 pub use source::{
-    Answer, AudioFormat, Built, Coding, Feedback, MessageBuffer, Overflow, Packetiser, Produced, Source,
-    SourceContext, SourceKind, Transfer,
+    Answer, AudioFormat, Built, Coding, CustomSource, Feedback, MessageBuffer, Overflow, Packetiser,
+    Produced, Source, SourceContext, SourceKind, Transfer,
 };

@@ -4,9 +4,7 @@ use std::ops::Range;
 
 use trunkline_audio::g711::decode_mu_law;
 use trunkline_core::schema::{Parameter, Values};
-use trunkline_core::{Bytes, Duration, Seed, Time};
-
-use crate::custom::CustomSource;
+use trunkline_core::{Bytes, Custom, Duration, Seed, Time};
 
 /// A traffic model.
 ///
@@ -282,6 +280,10 @@ pub struct Packetiser {
 
 /// A source, or what is wrong with the combination of its values, in one clause.
 pub type Built = Result<Box<dyn Source>, String>;
+
+/// A function that makes the messages of each channel: the time since the message before, or since the start, and the size in
+/// bytes.
+pub type CustomSource = Custom<(Duration, u32)>;
 
 /// What a source is built with, beside its own values.
 #[derive(Clone, Debug)]
