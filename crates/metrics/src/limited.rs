@@ -220,7 +220,8 @@ mod tests {
         let limited = window.judge(reached).unwrap();
         assert_eq!(limited.round_trip, Duration::from_micros(100_600));
         assert_eq!(limited.at_most, Rate::from_bits_per_second(1_302_902));
-        assert_eq!(limited.enough, Some(Bytes(251_500)));
+        // 251,500 B, of which as much would be used as of the 16 KiB: 2 MiB in 13.75 s of 1.3 Mbit/s.
+        assert_eq!(limited.enough, Some(Bytes(268_555)));
         // Over a network that is not known such a message says nothing of a packet.
         let unknown = SendLimit { narrowest: None, carries: None, packet: None, back: None, ..window };
         assert_eq!(unknown.judge(Reached { propagation: None, ..reached }), None);
