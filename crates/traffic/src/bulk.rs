@@ -6,7 +6,7 @@ use trunkline_core::schema::{Default, Kind, Parameter, Values};
 use trunkline_core::{Bytes, Duration};
 
 use crate::draws::{Intervals, MAX_MESSAGE, Sizes, Volume};
-use crate::paced::{CATCH_UP, First, Pace, Paced};
+use crate::paced::{CATCH_UP, First, Pace, paced};
 use crate::source::{Answer, Built, SourceContext, SourceKind};
 use unpaced::Unpaced;
 
@@ -95,5 +95,5 @@ fn build(values: &Values, context: &SourceContext) -> Built {
         return Err("`transfers` are sent as fast as the transport allows; omit `interval`".to_owned());
     }
     let pace = Pace { burst: 1, first: First::AtStart, catches_up: values.flag("catch-up") };
-    Ok(Box::new(Paced::new(&sizes, &intervals, volume, pace, context)?))
+    Ok(Box::new(paced(&sizes, &intervals, volume, pace, context)?))
 }

@@ -4,10 +4,9 @@ use trunkline_core::schema::{Choice, Default, Kind, Parameter, Values};
 use trunkline_core::series::Cursor;
 use trunkline_core::{Bytes, Duration, Rate, Stream, Time};
 
-use crate::agenda::Agenda;
 use crate::draws::{MAX_MESSAGE, Sizes};
-use crate::per_channel::PerChannel;
-use crate::source::{Answer, Built, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
+use crate::open_loop::{Channel, OpenLoop};
+use crate::source::{Answer, Built, SourceContext, SourceKind};
 
 const EVEN: &str = "even";
 
@@ -65,13 +64,7 @@ fn shortest(values: &Values) -> Duration {
 }
 
 #[derive(Debug)]
-struct CrossTraffic {
-    agenda: Agenda,
-    channels: PerChannel<Channel>,
-}
-
-#[derive(Debug)]
-struct Channel {
+struct Others {
     rate: Cursor,
     sizes: Sizes,
     /// Draws random arrivals.
@@ -89,10 +82,9 @@ fn build(values: &Values, context: &SourceContext) -> Built {
     }
     let (rate, sizes) = (values.over_time("rate"), values.distribution("message"));
     let is_even = values.text("arrivals") == EVEN;
-    let mut agenda = Agenda::new(context.channels, context.stop);
-    let channel = |number| {
+    Ok(Box::new(OpenLoop::new(context, |number| {
         let stream = |what: &str| context.seed.stream(&format!("{}/{number}/{what}", context.place));
-        let mut channel = Channel {
+        let mut channel = Others {
             rate: rate.cursor(),
             sizes: Sizes::new(&sizes, context, number),
             arrivals: (!is_even).then(|| stream("interval")),
@@ -102,18 +94,15 @@ fn build(values: &Values, context: &SourceContext) -> Built {
         let phase = stream("phase").unit();
         let first = match is_even {
             true => channel.rate.reach(context.start, (bits * phase * BIT as f64) as u128).0,
-            false => channel.next(context.start, bits),
+            false => channel.after(context.start, bits),
         };
-        agenda.set(number, first);
-        channel
-    };
-    let channels = (0..context.channels).map(channel).collect();
-    Ok(Box::new(CrossTraffic { agenda, channels }))
+        (channel, first)
+    })))
 }
 
-impl Channel {
+impl Others {
     /// Returns the time of the next message after one of `bits` that was due at `due`.
-    fn next(&mut self, due: Time, bits: f64) -> Time {
+    fn after(&mut self, due: Time, bits: f64) -> Time {
         let bits = self.arrivals.as_mut().map_or(bits, |stream| stream.exponential(bits));
         let amount = (bits * BIT as f64) as u128;
         let Some(left) = amount.checked_sub(u128::from(self.more)) else {
@@ -126,27 +115,10 @@ impl Channel {
     }
 }
 
-impl Source for CrossTraffic {
-    fn next_due(&self) -> Option<Time> {
-        self.agenda.first().map(|(due, _)| due)
-    }
-
-    fn produce(&mut self, now: Time, out: &mut MessageBuffer) {
-        while let Some((due, number)) = self.agenda.first_by(now) {
-            let channel = self.channels.of(number);
-            let size = channel.sizes.draw();
-            out.push(number, due, size as usize, |_| {});
-            self.agenda.set(number, channel.next(due, size as f64 * 8.0));
-            if out.has_enough() {
-                break;
-            }
-        }
-    }
-
-    fn notify(&mut self, _: Time, _: Feedback) {}
-
-    fn is_finished(&self) -> bool {
-        self.agenda.first().is_none()
+impl Channel for Others {
+    fn next(&mut self, due: Time, _: Time) -> (u64, Time) {
+        let size = self.sizes.draw();
+        (size, self.after(due, size as f64 * 8.0))
     }
 }
 

@@ -4,10 +4,9 @@ use trunkline_core::custom::Draws;
 use trunkline_core::schema::{Default, Kind, Parameter, Values};
 use trunkline_core::{Bytes, Duration, Time};
 
-use crate::agenda::Agenda;
 use crate::draws::{Burst, MAX_MESSAGE};
-use crate::per_channel::PerChannel;
-use crate::source::{Answer, Built, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
+use crate::open_loop::{Channel, OpenLoop};
+use crate::source::{Answer, Built, SourceContext, SourceKind};
 
 /// The name of the kind.
 pub const CUSTOM: &str = "custom";
@@ -39,12 +38,6 @@ pub(crate) const KIND: SourceKind = SourceKind {
 
 #[derive(Debug)]
 struct Drawn {
-    agenda: Agenda,
-    channels: PerChannel<Channel>,
-}
-
-#[derive(Debug)]
-struct Channel {
     draws: Draws<(Duration, u32)>,
     burst: Burst,
     largest: u64,
@@ -54,19 +47,16 @@ struct Channel {
 
 fn build(values: &Values, context: &SourceContext) -> Built {
     let largest = values.bytes(LARGEST).count();
-    let mut agenda = Agenda::new(context.channels, context.stop);
-    let channel = |number| {
+    Ok(Box::new(OpenLoop::new(context, |number| {
         let mut stream = context.seed.stream(&format!("{}/{number}/custom", context.place));
         let draws = context.custom.draws(stream.bits());
-        let mut channel = Channel { draws, burst: Burst::default(), largest, size: 0 };
-        agenda.set(number, channel.after(context.start));
-        channel
-    };
-    let channels = (0..context.channels).map(channel).collect();
-    Ok(Box::new(Drawn { agenda, channels }))
+        let mut channel = Drawn { draws, burst: Burst::default(), largest, size: 0 };
+        let first = channel.after(context.start);
+        (channel, first)
+    })))
 }
 
-impl Channel {
+impl Drawn {
     /// Draws the message after one that was due at `due`, and returns its time.
     fn after(&mut self, due: Time) -> Time {
         let Some((interval, size)) = self.draws.next() else { return Time::MAX };
@@ -75,25 +65,8 @@ impl Channel {
     }
 }
 
-impl Source for Drawn {
-    fn next_due(&self) -> Option<Time> {
-        self.agenda.first().map(|(due, _)| due)
-    }
-
-    fn produce(&mut self, now: Time, out: &mut MessageBuffer) {
-        while let Some((due, number)) = self.agenda.first_by(now) {
-            let channel = self.channels.of(number);
-            out.push_zeros(number, due, channel.size as usize, false);
-            self.agenda.set(number, channel.after(due));
-            if out.has_enough() {
-                break;
-            }
-        }
-    }
-
-    fn notify(&mut self, _: Time, _: Feedback) {}
-
-    fn is_finished(&self) -> bool {
-        self.agenda.first().is_none()
+impl Channel for Drawn {
+    fn next(&mut self, due: Time, _: Time) -> (u64, Time) {
+        (self.size, self.after(due))
     }
 }

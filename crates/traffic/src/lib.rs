@@ -10,6 +10,7 @@ mod draws;
 mod fifo;
 mod interactive;
 mod load;
+mod open_loop;
 mod paced;
 mod per_channel;
 pub mod registry;

@@ -4,7 +4,7 @@ use trunkline_core::schema::{Default, Kind, Parameter, Values};
 use trunkline_core::{Bytes, Duration};
 
 use crate::draws::{Intervals, MAX_MESSAGE, Sizes, Volume};
-use crate::paced::{CATCH_UP, First, Pace, Paced};
+use crate::paced::{CATCH_UP, First, Pace, paced};
 use crate::source::{Answer, Built, SourceContext, SourceKind};
 
 pub(crate) const KIND: SourceKind = SourceKind {
@@ -57,5 +57,5 @@ fn build(values: &Values, context: &SourceContext) -> Built {
         first: First::AfterInterval,
         catches_up: values.flag("catch-up"),
     };
-    Ok(Box::new(Paced::new(&sizes, &intervals, Volume::default(), pace, context)?))
+    Ok(Box::new(paced(&sizes, &intervals, Volume::default(), pace, context)?))
 }

@@ -3,20 +3,9 @@
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 use trunkline_core::{Distribution, Duration, Time};
 
-use crate::agenda::Agenda;
 use crate::draws::{Intervals, Sizes, Volume};
-use crate::per_channel::PerChannel;
-use crate::source::{Feedback, MessageBuffer, Source, SourceContext};
-
-/// An open loop: every channel sends a burst of messages after each interval, whatever becomes of the ones before.
-#[derive(Debug)]
-pub(crate) struct Paced {
-    agenda: Agenda,
-    /// Messages at once.
-    burst: u64,
-    catches_up: bool,
-    channels: PerChannel<Channel>,
-}
+use crate::open_loop::{Channel, OpenLoop};
+use crate::source::SourceContext;
 
 /// How a paced source goes on.
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +28,17 @@ pub(crate) const CATCH_UP: Parameter = Parameter {
           between its writes.",
 };
 
+/// Sends a burst of messages after each interval, regardless of the fate of those before.
 #[derive(Debug)]
-struct Channel {
+pub(crate) struct Paced {
     sizes: Sizes,
     intervals: Intervals,
     left: Volume,
+    /// Messages at once.
+    burst: u64,
     /// Messages sent of the burst that is due.
     of_burst: u64,
+    catches_up: bool,
 }
 
 /// When a channel sends its first message.
@@ -58,62 +51,44 @@ pub(crate) enum First {
     AfterInterval,
 }
 
-impl Paced {
-    pub(crate) fn new(
-        sizes: &Distribution,
-        intervals: &Distribution,
-        volume: Volume,
-        pace: Pace,
-        context: &SourceContext,
-    ) -> Result<Paced, String> {
-        Intervals::check(intervals)?;
-        let mut agenda = Agenda::new(context.channels, context.stop);
-        let channel = |channel| {
-            let sizes = Sizes::new(sizes, context, channel);
-            let mut draws = Intervals::new(intervals, context, channel);
-            let due = match (pace.first, intervals) {
-                (First::AtStart, _) => context.start,
-                (First::AfterInterval, Distribution::Constant(interval)) => {
-                    let mut phase = context.seed.stream(&format!("{}/{channel}/phase", context.place));
-                    context.start + Duration::from_nanos(phase.below(*interval))
-                }
-                (First::AfterInterval, _) => context.start + draws.draw(),
-            };
-            agenda.set(channel, due);
-            Channel { sizes, intervals: draws, left: volume, of_burst: 0 }
+/// A source that sends sizes and intervals of these distributions.
+pub(crate) fn paced(
+    sizes: &Distribution,
+    intervals: &Distribution,
+    volume: Volume,
+    pace: Pace,
+    context: &SourceContext,
+) -> Result<OpenLoop<Paced>, String> {
+    Intervals::check(intervals)?;
+    Ok(OpenLoop::new(context, |channel| {
+        let sizes = Sizes::new(sizes, context, channel);
+        let mut draws = Intervals::new(intervals, context, channel);
+        let first = match (pace.first, intervals) {
+            (First::AtStart, _) => context.start,
+            (First::AfterInterval, Distribution::Constant(interval)) => {
+                let mut phase = context.seed.stream(&format!("{}/{channel}/phase", context.place));
+                context.start + Duration::from_nanos(phase.below(*interval))
+            }
+            (First::AfterInterval, _) => context.start + draws.draw(),
         };
-        let channels = (0..context.channels).map(channel).collect();
-        Ok(Paced { agenda, burst: pace.burst, catches_up: pace.catches_up, channels })
-    }
+        let Pace { burst, catches_up, .. } = pace;
+        (Paced { sizes, intervals: draws, left: volume, burst, of_burst: 0, catches_up }, first)
+    }))
 }
 
-impl Source for Paced {
-    fn next_due(&self) -> Option<Time> {
-        self.agenda.first().map(|(due, _)| due)
-    }
-
-    fn produce(&mut self, now: Time, out: &mut MessageBuffer) {
-        while let Some((due, number)) = self.agenda.first_by(now) {
-            let channel = self.channels.of(number);
-            let size = channel.left.take(channel.sizes.draw());
-            out.push(number, due, size as usize, |_| {});
-            channel.of_burst += 1;
-            if channel.left.is_used_up() {
-                self.agenda.clear(number);
-            } else if channel.of_burst >= self.burst {
-                channel.of_burst = 0;
-                let from = if self.catches_up { due } else { due.max(now) };
-                self.agenda.set(number, from + channel.intervals.draw());
-            }
-            if out.has_enough() {
-                break;
-            }
-        }
-    }
-
-    fn notify(&mut self, _: Time, _: Feedback) {}
-
-    fn is_finished(&self) -> bool {
-        self.agenda.first().is_none()
+impl Channel for Paced {
+    fn next(&mut self, due: Time, now: Time) -> (u64, Time) {
+        let size = self.left.take(self.sizes.draw());
+        self.of_burst += 1;
+        let next = if self.left.is_used_up() {
+            Time::MAX
+        } else if self.of_burst < self.burst {
+            due
+        } else {
+            self.of_burst = 0;
+            let from = if self.catches_up { due } else { due.max(now) };
+            from + self.intervals.draw()
+        };
+        (size, next)
     }
 }
