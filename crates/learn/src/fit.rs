@@ -235,7 +235,12 @@ impl Comparison<'_> {
     pub(crate) fn over_seeds(&self, base: &Link, fitted: &Fitted, start: &[f64]) -> (Fitted, Vec<f64>) {
         let refined = |seed: u64| {
             let comparison = Comparison { seed, ..*self };
-            comparison.refined(base, &comparison.of_family(fitted.family, base, start)).logarithms
+            match seed == self.seed {
+                true => comparison.refined(base, fitted).logarithms,
+                false => {
+                    comparison.refined(base, &comparison.of_family(fitted.family, base, start)).logarithms
+                }
+            }
         };
         let is_random = base.loss != Loss::None || base.jitter.is_some() || base.reorder.is_some();
         if !is_random && fitted.family != Family::Pie {

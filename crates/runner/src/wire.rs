@@ -113,8 +113,7 @@ pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
     notes.extend(differences(experiment));
     let scenarios = experiment.points.iter().map(|point| &point.scenario);
     for link in scenarios.filter(|scenario| scenario.links.len() > 1).flat_map(|scenario| &scenario.links) {
-        let tags =
-            |(name, value): (&str, &Value)| name == "policing" && *value == Value::Text("tag".to_owned());
+        let tags = |(name, value): (&str, &Value)| matches!((name, value), ("policing", Value::Text(does)) if does == "tag");
         if link.directions.iter().any(|direction| direction.values.iter().any(tags)) {
             notes.insert(format!(
                 "link `{}`: on the wire its tags do not reach the next links, because the kernel's packets do not carry \

@@ -236,6 +236,9 @@ impl Store {
     }
 
     /// A run without its points.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`]; if the database cannot be read.
     pub fn outline(&self, id: u64) -> Result<StoredRun, StoreError> {
         let run = self.catalogue().outline(id)?.ok_or_else(|| self.no_such_run(id))?;
         Ok(StoredRun { info: self.seen(run.info), ..run })
@@ -243,6 +246,9 @@ impl Store {
 
     /// Gives `point` the points of a run with their results one by one, in the product's order: they need not fit into memory
     /// together.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`]; if the database cannot be read, after the points before.
     pub fn walk(&self, id: u64, mut point: impl FnMut(StoredPoint)) -> Result<(), StoreError> {
         let run = self.catalogue().walk(id, &mut point)?;
         run.map(drop).ok_or_else(|| self.no_such_run(id))

@@ -32,7 +32,7 @@ impl Activity {
     pub(super) fn span(&self, lasting: Lasting, end_of_run: Time) -> Option<(Time, Time)> {
         let first = self.first_due?;
         let end = match (self.last_arrival, lasting) {
-            (Some(last), Lasting::Volume) => Some(last).max(self.last_due).unwrap_or(last),
+            (Some(last), Lasting::Volume) => last.max(self.last_due.unwrap_or(last)),
             // A first message that was due at the very end has no time of its own.
             (Some(last), Lasting::Run) if end_of_run <= first => last,
             (Some(_), Lasting::Run) | (None, _) => end_of_run,
