@@ -248,6 +248,19 @@ fn a_mistake_in_a_profile_is_told_in_the_profile() {
 }
 
 #[test]
+fn a_custom_model_without_its_function_is_refused_at_its_place() {
+    let bench = Bench::new();
+    let (rate, loss) = ("rate = \"2 Mbit/s\"\n", "loss = { kind = \"custom\" }\n");
+    bench.write("own.toml", GOOD.replace(rate, &format!("{rate}{loss}")));
+    for (backend, reason) in [("sim", "needs a function"), ("wire", "works in `sim` only")] {
+        let ran = bench.run(&["check", "own.toml", "--on", backend]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        let expected = format!("error: own.toml:9:8: link `trunk`, loss: `custom` {reason}");
+        assert!(ran.err.starts_with(&expected), "{ran:#?}");
+    }
+}
+
+#[test]
 fn messages_without_headers_are_said_to_be_for_the_simulator() {
     let bench = Bench::new();
     let text = GOOD.replace("\"udp\"", "\"tcp\"\nframing = \"none\"");

@@ -42,9 +42,9 @@ pub use fuzz::fuzz_parse;
 pub use limits::Grain;
 pub use link_profile::{is_built_in_profile, profile_of_draw};
 pub use model::{
-    Answer, Axis, Direction, Ends, Experiment, Figure, Flow, Framing, Host, Impairments, Kernel, Limit, Link,
-    Loss, Operator, PacketEvent, PacketStep, Path, PathStep, Point, Progress, Scenario, Single, Sink, Source,
-    Subject, Supervisor,
+    Answer, Axis, CustomKey, Direction, Ends, Experiment, Figure, Flow, Framing, Host, Impairments, Kernel,
+    Limit, Link, Loss, Operator, PacketEvent, PacketStep, Path, PathStep, Point, Progress, Scenario, Single,
+    Sink, Source, Subject, Supervisor,
 };
 pub use problem::{Problem, Problems, enumerate, nearest, suggestion};
 pub use reference::{reference, reference_of};

@@ -94,27 +94,38 @@ pub struct Scenario {
     pub until: Option<usize>,
 }
 
+/// The key of a custom source or loss model in the file. Shown as ``flow `voice`, source``.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CustomKey<'s>(pub [&'s str; 3]);
+
+impl core::fmt::Display for CustomKey<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let CustomKey([of, name, key]) = self;
+        write!(f, "{of} `{name}`, {key}")
+    }
+}
+
 impl Scenario {
-    /// The custom sources and loss models: the place of each, and the reason why it cannot be used, if there is one.
-    pub fn custom(&self) -> impl Iterator<Item = (String, Option<String>)> {
+    /// The custom sources and loss models: the key of each, and the reason why it cannot be used, if there is one.
+    pub fn custom(&self) -> impl Iterator<Item = (CustomKey<'_>, Option<String>)> {
         let is_custom =
             |source: &Source| trunkline_traffic::KINDS[source.kind].name == trunkline_traffic::CUSTOM;
         let flows = self.flows.iter().filter(move |flow| is_custom(&flow.source));
         let sources =
-            flows.map(|flow| (format!("flow `{}`, source", flow.meta.name), flow.source.custom.problem()));
+            flows.map(|flow| (CustomKey(["flow", &flow.meta.name, "source"]), flow.source.custom.problem()));
         let losses = self.links.iter().flat_map(|link| {
             let custom = link.directions.iter().filter_map(|direction| match &direction.impairments.loss {
                 Loss::Custom(custom) => Some(custom),
                 _ => None,
             });
-            custom.map(|custom| (format!("link `{}`, loss", link.name), custom.problem()))
+            custom.map(|custom| (CustomKey(["link", &link.name, "loss"]), custom.problem()))
         });
         sources.chain(losses)
     }
 
     /// The reason why a custom source or loss model cannot be used, or what it has drawn, if there is one.
     pub fn custom_problem(&self) -> Option<String> {
-        self.custom().find_map(|(what, problem)| Some(format!("{what}: {}", problem?)))
+        self.custom().find_map(|(key, problem)| Some(format!("{key}: {}", problem?)))
     }
 
     /// Frees memory that is reserved for more hosts, links, flows and sinks than there are.

@@ -4,7 +4,7 @@
 
 use std::cell::LazyCell;
 
-use trunkline_experiment::{Experiment, Flow, Problems, Scenario, enumerate, nearest};
+use trunkline_experiment::{Flow, Scenario, enumerate, nearest};
 use trunkline_io::tcp::offered_congestion_controls;
 use trunkline_store::Backend;
 use trunkline_transport::kind::Sockets;
@@ -27,7 +27,7 @@ pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), Ru
         };
         if let Some(message) = refused {
             let path = ["flow", &flow.meta.name, "transport", KEY];
-            return Err(RunnerError::Key(placed(request, &path, &wanted, &message)));
+            return Err(request.wrong(&path, &wanted, &message));
         }
     }
     Ok(())
@@ -45,11 +45,6 @@ pub(crate) fn unknown_everywhere(scenario: &Scenario) -> Option<String> {
 }
 
 const KEY: &str = "congestion-control";
-
-fn placed(request: &Request<'_>, path: &[&str], wanted: &str, message: &str) -> Problems {
-    let experiment: &Experiment = request.experiment;
-    experiment.problem_at(&request.file.display().to_string(), path, wanted, message)
-}
 
 /// The congestion control that a flow's TCP names.
 fn named(flow: &Flow) -> Option<String> {

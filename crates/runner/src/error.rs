@@ -25,9 +25,6 @@ pub enum RunnerError {
     /// The experiment asks for what a simulation does not have: bad input.
     #[error(transparent)]
     Simulation(#[from] trunkline_simulator::SimulationError),
-    /// A source or a loss model is a function, and the backend is not `sim`: bad input.
-    #[error("{0}: `custom` works in `sim` only; use `--on sim`")]
-    Custom(String),
     /// A host cannot be a kernel here: bad input.
     #[error("{0}")]
     Kernel(String),
@@ -77,7 +74,6 @@ impl RunnerError {
             | RunnerError::Key(_)
             | RunnerError::Simulation(_)
             | RunnerError::Kernel(_)
-            | RunnerError::Custom(_)
             | RunnerError::AgentsUnused
             | RunnerError::HearThroughAgents { .. } => true,
             RunnerError::Fleet(error) => error.is_bad_input(),

@@ -1,7 +1,7 @@
 //! Hosts that are Linux kernels: only simulations have them.
 
 use trunkline_core::Seed;
-use trunkline_experiment::{Host, Point, Scenario, Supervisor};
+use trunkline_experiment::{Point, Scenario, Supervisor};
 use trunkline_metrics::Recorder;
 use trunkline_store::Backend;
 
@@ -32,7 +32,7 @@ pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), Ru
             backend => Some(elsewhere(backend)),
         };
         if let Some(message) = refused {
-            return Err(RunnerError::Key(placed(request, host, &kernel.file, &message)));
+            return Err(request.wrong(&["hosts", &host.name, "kernel"], &kernel.file, &message));
         }
     }
     Ok(())
@@ -43,11 +43,6 @@ fn elsewhere(backend: Backend) -> String {
         "on `{}` a host has no `kernel` of its own; use `--on sim`, or leave `kernel` and `run` out",
         backend.name()
     )
-}
-
-fn placed(request: &Request<'_>, host: &Host, file: &str, message: &str) -> trunkline_experiment::Problems {
-    let path = ["hosts", &host.name, "kernel"];
-    request.experiment.problem_at(&request.file.display().to_string(), &path, file, message)
 }
 
 /// Simulates a repetition of a point, with the kernels that it names.

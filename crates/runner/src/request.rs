@@ -9,6 +9,7 @@ use trunkline_live::LiveOptions;
 use trunkline_metrics::RepetitionSummary;
 use trunkline_store::{Backend, RunInfo};
 
+use crate::error::RunnerError;
 use crate::hearing::{Hear, Heard};
 use crate::means::{KernelMeans, WireMeans};
 use crate::tap::Tap;
@@ -36,6 +37,14 @@ pub struct Request<'r> {
     pub kernels: Option<&'r KernelMeans>,
     /// The agents on the hosts, if `live` is to measure between them and not within this machine.
     pub fleet: Option<&'r Fleet>,
+}
+
+impl Request<'_> {
+    /// Bad input at the place in the file of a key, whose value is as written.
+    pub(crate) fn wrong(&self, path: &[&str], written: &str, message: &str) -> RunnerError {
+        let file = self.file.display().to_string();
+        RunnerError::Key(self.experiment.problem_at(&file, path, written, message))
+    }
 }
 
 /// What lies ahead, told before the first repetition.

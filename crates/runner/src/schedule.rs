@@ -38,7 +38,9 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
             return Err(RunnerError::NoFlows);
         }
         kernels::check(request, &point.scenario)?;
-        backend::refuse_custom(request.backend, &point.scenario)?;
+        if let Some((key, reason)) = backend::refused_custom(request.backend, &point.scenario) {
+            return Err(request.wrong(&key.0, "custom", &format!("{key}: {reason}")));
+        }
         let refused = if is_elsewhere {
             driver.refuse(&point.scenario)
         } else {
@@ -68,8 +70,7 @@ impl Request<'_> {
         // Where transports are swept, this is the one.
         let transport = scenario.flows.iter().find(|other| other.meta.name == flow && key == "transport");
         let written = transport.map_or("", |flow| &flow.meta.transport);
-        let (file, path) = (self.file.display().to_string(), ["flow", flow, key]);
-        RunnerError::Key(self.experiment.problem_at(&file, &path, written, &format!("{error}{hint}")))
+        self.wrong(&["flow", flow, key], written, &format!("{error}{hint}"))
     }
 
     /// The backends that do not refuse the experiment, as the end of a sentence.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use trunkline_agent::controller::PartKey;
 use trunkline_core::Seed;
-use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
+use trunkline_experiment::{CustomKey, Experiment, Point, Scenario, Supervisor};
 use trunkline_metrics::Recorder;
 use trunkline_store::Backend;
 
@@ -51,18 +51,21 @@ pub(crate) fn driver(backend: Backend) -> &'static dyn Driver {
 
 /// The reason why a backend cannot measure a scenario on any machine; `None` if it can.
 pub fn refused(backend: Backend, scenario: &Scenario) -> Option<String> {
-    let refused = driver(backend).refuse(scenario).and_then(|()| refuse_custom(backend, scenario));
-    let refused = refused.err().map(|error| error.to_string());
+    let custom = || refused_custom(backend, scenario).map(|(key, reason)| format!("{key}: {reason}"));
+    let refused = driver(backend).refuse(scenario).err().map(|error| error.to_string()).or_else(custom);
     match backend.is_simulated() {
         true => refused,
         false => refused.or_else(|| congestion::unknown_everywhere(scenario)),
     }
 }
 
-/// Refuses custom sources and loss models on a backend whose time does not wait for their functions.
-pub(crate) fn refuse_custom(backend: Backend, scenario: &Scenario) -> Result<(), RunnerError> {
-    let first = scenario.custom().next().filter(|_| !backend.is_simulated());
-    first.map_or(Ok(()), |(what, _)| Err(RunnerError::Custom(what)))
+/// The first custom source or loss model that cannot be used, with the reason: it has no function, or the time of the backend does
+/// not wait for functions.
+pub(crate) fn refused_custom(backend: Backend, scenario: &Scenario) -> Option<(CustomKey<'_>, String)> {
+    scenario.custom().find_map(|(key, problem)| match backend.is_simulated() {
+        true => Some((key, problem?)),
+        false => Some((key, "`custom` works in `sim` only; use `--on sim`".to_owned())),
+    })
 }
 
 /// Differences from the experiment, in sentences: messages that are larger than asked for, and on the wire also the kernel's
