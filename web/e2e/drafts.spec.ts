@@ -106,6 +106,14 @@ test('what is renamed stays selected, with the focus in its name', async ({ page
 
 test('drafts are in folders, and templates are copied', async ({ page }) => {
   await draft(page, TEXT.replace('of the first window', 'in a folder'), 'plain.toml');
+  // Its locks come late: until the file is there, its name cannot be edited.
+  await page.addInitScript(() => {
+    const query = navigator.locks.query.bind(navigator.locks);
+    navigator.locks.query = async () => {
+      await new Promise((waited) => setTimeout(waited, 500));
+      return query();
+    };
+  });
   await page.goto(at('/edit'));
   const name = page.getByLabel('Name of the file');
   await name.fill(' calls / office ');
