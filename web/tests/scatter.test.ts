@@ -138,12 +138,12 @@ describe('axes', () => {
   test('a view grows in steps and else stays the same', () => {
     const points = new Points(10);
     points.push(0.5, 0.05, 0);
-    const first = grown(undefined, points, 'zero', 1);
+    const first = grown(undefined, points, 'zero');
     expect(first).toEqual({ x0: 0, x1: 1, y0: 0, y1: 0.075, log: false });
     points.push(0.9, 0.06, 0);
-    expect(grown(first, points, 'zero', 1)).toEqual(first);
+    expect(grown(first, points, 'zero')).toEqual(first);
     points.push(1.1, 0.2, 0);
-    const second = grown(first, points, 'zero', 1);
+    const second = grown(first, points, 'zero');
     expect(second.x1).toBeGreaterThanOrEqual(1.1);
     expect(second.y1).toBeGreaterThanOrEqual(0.2);
   });
@@ -153,9 +153,9 @@ describe('axes', () => {
     points.push(0.5, 0.05, 0);
     points.push(0.6, null, 0);
     points.push(0.6, 4, 2);
-    expect(grown(undefined, points.shown(new Set()), 'zero', 1).y1).toBeGreaterThan(4);
-    expect(grown(undefined, points.shown(new Set([2])), 'zero', 1).y1).toBe(0.075);
-    expect(grown(undefined, points.shown(new Set([0, 2])), 'zero', 1).y1).toBeGreaterThan(0);
+    expect(grown(undefined, points.shown(new Set()), 'zero').y1).toBeGreaterThan(4);
+    expect(grown(undefined, points.shown(new Set([2])), 'zero').y1).toBe(0.075);
+    expect(grown(undefined, points.shown(new Set([0, 2])), 'zero').y1).toBeGreaterThan(0);
     points.clear();
     expect(points.shown(new Set([1])).least).toBe(Number.POSITIVE_INFINITY);
   });
@@ -163,11 +163,11 @@ describe('axes', () => {
   test('fitted and logarithmic views hold all values', () => {
     const points = new Points(10);
     for (const value of [0.0511, 0.0524, 0.0519]) points.push(1, value, 0);
-    const fit = grown(undefined, points, 'fit', 1);
+    const fit = grown(undefined, points, 'fit');
     expect(fit.y0).toBeGreaterThan(0.05);
     expect(fit.y0).toBeLessThan(0.0511);
     expect(fit.y1).toBeGreaterThan(0.0524);
-    const log = grown(fit, points, 'log', 1);
+    const log = grown(fit, points, 'log');
     expect([log.y0, log.y1]).toEqual([0.01, 0.1]);
   });
 
@@ -175,7 +175,7 @@ describe('axes', () => {
     const points = new Points(10);
     points.push(1, null, 0);
     for (const scale of ['zero', 'fit', 'log'] as const) {
-      const view = grown(undefined, points, scale, 1);
+      const view = grown(undefined, points, scale);
       expect(view.y1).toBeGreaterThan(view.y0);
     }
   });
@@ -190,7 +190,7 @@ describe('axes', () => {
   });
 
   test('zooming keeps the place under the pointer', () => {
-    const near = zoomed(view, 0.5, 0.25, 0.5);
+    const near = zoomed(view, 0.5, 0.25);
     expect(near.x0 + (near.x1 - near.x0) * 0.25).toBeCloseTo(2.5);
     expect(near.y1).toBe(10);
     expect(moved(view, 0.5)).toMatchObject({ x0: 5, x1: 15 });

@@ -4,7 +4,6 @@ import type { components } from '../api/schema';
 
 type Schemas = components['schemas'];
 
-export type Use = Schemas['Use'];
 export type Advice = Schemas['AdviceResult'];
 export type Recommendation = Schemas['Recommendation'];
 export type Judgement = Schemas['Judgement'];

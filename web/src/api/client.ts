@@ -74,6 +74,11 @@ export function remove<T>(path: string): Promise<T> {
   return call<T>('DELETE', path);
 }
 
+/** Sends a file as it is. */
+export async function upload<T>(path: string, file: File): Promise<T> {
+  return (await answered('POST', path, file)).json() as Promise<T>;
+}
+
 /** Bytes, for traces. */
 export async function bytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
   return (await answered('GET', path, undefined, signal)).arrayBuffer();
@@ -97,8 +102,7 @@ export const api = {
   drawing: (text: string, signal?: AbortSignal) => post<DrawingAnswer>('/drawing', { text }, signal),
   predict: (what: NewPrediction, signal?: AbortSignal) => post<Prediction>('/predict', what, signal),
   edit: (text: string, edits: Edit[], signal?: AbortSignal) => post<EditAnswer>('/edit', { text, edits }, signal),
-  run: (text: string, backend: Backend, more: { file_name?: string; tags?: string[]; hear?: boolean } = {}) =>
-    post<Started>('/runs', { text, backend, ...more }),
+  run: (text: string, backend: Backend, file_name?: string) => post<Started>('/runs', { text, backend, file_name }),
   resume: (run: number) => post<Started>(`/runs/${run}/resume`),
 };
 
@@ -125,8 +129,7 @@ async function answered(method: string, path: string, body?: unknown, signal?: A
     response = await fetch(BASE + path, {
       method,
       credentials: 'same-origin',
-      headers: body === undefined ? {} : { 'content-type': 'application/json' },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      ...(body instanceof File ? { headers: { 'content-type': 'application/x-tar' }, body } : body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
       signal,
     });
   } catch (error) {

@@ -3,15 +3,18 @@
  * the server still has.
  */
 import { search, url } from './client';
+import type { components } from './schema';
 import type { Job, Records } from './types';
+
+type Schemas = components['schemas'];
 
 export type { Records };
 
 export interface Handlers {
   job?: (job: Job) => void;
   records?: (records: Records) => void;
-  repetition?: (done: { point: number; repetition: number; figures?: unknown }) => void;
-  warning?: (warning: { message: string }) => void;
+  repetition?: (done: Schemas['RepetitionDone']) => void;
+  warning?: (warning: Schemas['Warning']) => void;
   end?: () => void;
   /** The connection is gone (and is tried again) or back. */
   connected?: (connected: boolean) => void;

@@ -9,28 +9,18 @@ export interface components {
     schemas: {
         /** @description Advice on how to send audio over a connection. */
         Advice: {
-            /**
-             * Format: double
-             * @description The time budget, in seconds.
-             */
+            /** @description The time budget, in seconds. */
             budget: number;
             /**
-             * Format: int64
              * @description Throughput of bulk transfers in the slower direction, in bits per second; null if it was not
              *     measured.
              */
             capacity: number | null;
-            /**
-             * Format: double
-             * @description The share of a rehearsal's audio that may have to be concealed, from 0 to 1.
-             */
+            /** @description The share of a rehearsal's audio that may have to be concealed, from 0 to 1. */
             concealed: number;
             /** @description Transports that could not be measured. */
             failed: components["schemas"]["AdviceFailed"][];
-            /**
-             * Format: int32
-             * @description The version of this layout.
-             */
+            /** @description The version of this layout. */
             format: number;
             /** @description The host that was measured, as given in the request. */
             host: string;
@@ -42,35 +32,20 @@ export interface components {
             partial: boolean;
             /** @description A recommendation for each use. */
             recommendations: components["schemas"]["Recommendation"][];
-            /**
-             * Format: double
-             * @description Duration of the measurement, in seconds.
-             */
+            /** @description Duration of the measurement, in seconds. */
             took: number;
             /** @description Warnings, a sentence or two each. */
             warnings: string[];
         };
         /** @description Blocks of audio. */
         AdviceBlocks: {
-            /**
-             * Format: int32
-             * @description Channels.
-             */
+            /** @description Channels. */
             channels: number;
-            /**
-             * Format: int32
-             * @description Samples of a channel in a block.
-             */
+            /** @description Samples of a channel in a block. */
             frames: number;
-            /**
-             * Format: int32
-             * @description Bytes per sample.
-             */
+            /** @description Bytes per sample. */
             sample_bytes: number;
-            /**
-             * Format: int32
-             * @description Samples per second.
-             */
+            /** @description Samples per second. */
             sample_rate: number;
         };
         /** @description Transports that could not be measured. */
@@ -89,84 +64,45 @@ export interface components {
         AdviceRow: {
             /** @description The blocks. */
             blocks: components["schemas"]["AdviceBlocks"];
-            /**
-             * Format: double
-             * @description The mean absolute deviation from the mean, in seconds.
-             */
+            /** @description The mean absolute deviation from the mean, in seconds. */
             deviation: number;
-            /**
-             * Format: double
-             * @description The fastest round trip, in seconds.
-             */
+            /** @description The fastest round trip, in seconds. */
             fastest: number;
             /** @description Other traffic of the probe: `idle` (none) or `bulk`. */
             load: string;
-            /**
-             * Format: int64
-             * @description Blocks that had not come back at the end: lost, not accepted by the transport, or still being retransmitted.
-             */
+            /** @description Blocks that had not come back at the end: lost, not accepted by the transport, or still being retransmitted. */
             lost: number;
             /** @description The packets' differentiated services code point: `expedited` or `best-effort`. */
             marking: string;
-            /**
-             * Format: double
-             * @description The median, in seconds.
-             */
+            /** @description The median, in seconds. */
             median: number;
-            /**
-             * Format: double
-             * @description The 99th percentile, in seconds.
-             */
+            /** @description The 99th percentile, in seconds. */
             p99: number;
-            /**
-             * Format: int64
-             * @description Blocks sent.
-             */
+            /** @description Blocks sent. */
             sent: number;
-            /**
-             * Format: double
-             * @description The slowest, in seconds.
-             */
+            /** @description The slowest, in seconds. */
             slowest: number;
             /** @description The transport. */
             transport: string;
         };
         /** @description The parts of the delay from mouth to ear, in seconds. */
         AdviceStages: {
-            /**
-             * Format: double
-             * @description Filling a block, in seconds.
-             */
+            /** @description Filling a block, in seconds. */
             block: number;
-            /**
-             * Format: double
-             * @description The microphone's device, in seconds.
-             */
+            /** @description The microphone's device, in seconds. */
             capture: number;
-            /**
-             * Format: double
-             * @description The network, in seconds.
-             */
+            /** @description The network, in seconds. */
             network: number;
-            /**
-             * Format: double
-             * @description The loudspeaker's device, in seconds.
-             */
+            /** @description The loudspeaker's device, in seconds. */
             playback: number;
-            /**
-             * Format: double
-             * @description The playout buffer, in seconds.
-             */
+            /** @description The playout buffer, in seconds. */
             playout: number;
         };
         /** @description An agent at which this server has enrolled. */
         Agent: {
             /** @description Its address: `host:port`. */
             address?: string | null;
-            /**
-             * Format: date-time
-             * @description The time of enrolment.
-             */
+            /** @description The time of enrolment. */
             enrolled: string;
             /** @description Its host, and the limits that its owner has set, if it replies. */
             facts?: Record<string, never> | null;
@@ -244,15 +180,9 @@ export interface components {
         };
         /** @description A figure in one of two runs. */
         CompareEstimate: {
-            /**
-             * Format: double
-             * @description Half the width of its 95 % confidence interval; null for a single repetition.
-             */
+            /** @description Half the width of its 95 % confidence interval; null for a single repetition. */
             ci: number | null;
-            /**
-             * Format: double
-             * @description The mean over repetitions.
-             */
+            /** @description The mean over repetitions. */
             mean: number;
             /** @description Number of repetitions. */
             repetitions: number;
@@ -276,27 +206,15 @@ export interface components {
         ComparisonRow: {
             /** @description In the first run. */
             a: components["schemas"]["CompareEstimate"];
-            /**
-             * Format: int32
-             * @description The point's index in the first run, for its traces.
-             */
+            /** @description The point's index in the first run, for its traces. */
             a_point: number;
             /** @description In the second. */
             b: components["schemas"]["CompareEstimate"];
-            /**
-             * Format: int32
-             * @description The point's index in the second run.
-             */
+            /** @description The point's index in the second run. */
             b_point: number;
-            /**
-             * Format: double
-             * @description Half the width of the difference's 95 % confidence interval (Welch's t-interval); null unless both were repeated.
-             */
+            /** @description Half the width of the difference's 95 % confidence interval (Welch's t-interval); null unless both were repeated. */
             confidence: number | null;
-            /**
-             * Format: double
-             * @description The mean of the second minus that of the first.
-             */
+            /** @description The mean of the second minus that of the first. */
             difference: number;
             /** @description The flow. */
             flow: string;
@@ -308,10 +226,7 @@ export interface components {
             point: string;
             /** @description Its quantity. */
             quantity: components["schemas"]["FigureQuantity"];
-            /**
-             * Format: double
-             * @description The difference as a share of the first; null if that is zero.
-             */
+            /** @description The difference as a share of the first; null if that is zero. */
             relative: number | null;
             /** @description Whether it is significant; null if a run has no repetitions. */
             significant: boolean | null;
@@ -344,32 +259,20 @@ export interface components {
         };
         /** @description A draft without its text. */
         DraftInfo: {
-            /**
-             * Format: date-time
-             * @description The time of that.
-             */
+            /** @description The time of that. */
             at: string;
             /** @description Its id. */
             id: string;
             /** @description The file's name. */
             name: string;
-            /**
-             * Format: int64
-             * @description Its last version.
-             */
+            /** @description Its last version. */
             version: number;
         };
         /** @description A version of a draft. */
         DraftVersion: {
-            /**
-             * Format: date-time
-             * @description When it was written.
-             */
+            /** @description When it was written. */
             at: string;
-            /**
-             * Format: int64
-             * @description Its number.
-             */
+            /** @description Its number. */
             number: number;
         };
         /** @description The drawing of an experiment file. Names of objects that do not exist are kept; the check reports them. */
@@ -417,10 +320,7 @@ export interface components {
         };
         /** @description A flow. */
         DrawingFlow: {
-            /**
-             * Format: int64
-             * @description Number of members.
-             */
+            /** @description Number of members. */
             count: number;
             /** @description The host of its sources; empty without one. */
             from: string;
@@ -443,10 +343,7 @@ export interface components {
         DrawingHost: {
             /** @description The agent that is this host in `live`. */
             agent?: string | null;
-            /**
-             * Format: int64
-             * @description Number of hosts that it stands for; 1 for a single host.
-             */
+            /** @description Number of hosts that it stands for; 1 for a single host. */
             count: number;
             /** @description Its table. */
             keys: {
@@ -456,15 +353,9 @@ export interface components {
             name: string;
             /** @description Whether its position is in the file; otherwise it was computed from the links. */
             placed: boolean;
-            /**
-             * Format: double
-             * @description Distance to the right, in pixels of the unscaled drawing.
-             */
+            /** @description Distance to the right, in pixels of the unscaled drawing. */
             x: number;
-            /**
-             * Format: double
-             * @description Distance downwards, in the same pixels.
-             */
+            /** @description Distance downwards, in the same pixels. */
             y: number;
         };
         /** @description A limit. */
@@ -536,15 +427,9 @@ export interface components {
             host: string;
             /** @enum {string} */
             op: "place";
-            /**
-             * Format: double
-             * @description Distance to the right, in pixels of the unscaled drawing.
-             */
+            /** @description Distance to the right, in pixels of the unscaled drawing. */
             x: number;
-            /**
-             * Format: double
-             * @description Distance downwards, in the same pixels.
-             */
+            /** @description Distance downwards, in the same pixels. */
             y: number;
         };
         /** @description An experiment file after changes. */
@@ -555,55 +440,15 @@ export interface components {
             /** @description The file; its comments and its layout are kept. */
             text: string;
         };
-        /** @description Changes to an experiment file. */
-        Edits: {
-            /** @description The changes, in order. */
-            edits: components["schemas"]["Edit"][];
-            /** @description The text of the file before the changes. */
-            text: string;
-        };
-        /** @description Event `end`: the job has ended, and this is the last event. */
-        End: {
-            /** @description The outcome. */
-            state: components["schemas"]["JobState"];
-        };
-        /** @description The body of every error response. */
-        ErrorBody: {
-            /** @description The error. */
-            error: components["schemas"]["ErrorInfo"];
-        };
-        /** @description The error. */
-        ErrorInfo: {
-            /** @description The kind of error, for programs. */
-            kind: components["schemas"]["ErrorKind"];
-            /** @description One sentence for people: what, where, what was expected, what to do. */
-            message: string;
-            /** @description The problems of the experiment file, if the error is in it. */
-            problems?: components["schemas"]["Problem"][];
-        };
-        /**
-         * @description The kind of an error.
-         * @enum {string}
-         */
-        ErrorKind: "input" | "environment" | "not-found" | "conflict" | "unauthorised";
         /** @description A figure over repetitions, in its base unit. */
         Estimate: {
-            /**
-             * Format: double
-             * @description Half the width of the 95 % confidence interval; null for a single repetition.
-             */
+            /** @description Half the width of the 95 % confidence interval; null for a single repetition. */
             ci95: number | null;
-            /**
-             * Format: double
-             * @description The mean.
-             */
+            /** @description The mean. */
             mean: number;
             /** @description Number of repetitions. */
             repetitions: number;
-            /**
-             * Format: double
-             * @description The sample standard deviation; 0 for a single repetition.
-             */
+            /** @description The sample standard deviation; 0 for a single repetition. */
             sd: number | null;
         };
         /** @description An example experiment file. */
@@ -617,10 +462,7 @@ export interface components {
         };
         /** @description A summary of an experiment file. */
         ExperimentSummary: {
-            /**
-             * Format: double
-             * @description Length of all repetitions of all points, one after the other, in seconds.
-             */
+            /** @description Length of all repetitions of all points, one after the other, in seconds. */
             duration_s: number;
             /** @description Whether repetitions may end earlier. */
             ends_early: boolean;
@@ -634,10 +476,7 @@ export interface components {
             name: string;
             /** @description Number of combinations of swept values. */
             points: number;
-            /**
-             * Format: int32
-             * @description Number of repetitions of each point.
-             */
+            /** @description Number of repetitions of each point. */
             repetitions: number;
         };
         /** @description The definition of a figure. */
@@ -648,10 +487,7 @@ export interface components {
             name: string;
             /** @description Its quantity. */
             quantity: components["schemas"]["FigureQuantity"];
-            /**
-             * Format: int32
-             * @description Its rank among the figures that the page shows first, from 1; missing for all others.
-             */
+            /** @description Its rank among the figures that the page shows first, from 1; missing for all others. */
             rank?: number | null;
             /** @description Standard or paper; empty if the definition says it all. */
             source: string;
@@ -697,15 +533,9 @@ export interface components {
         };
         /** @description The data that a flow has received. */
         FlowThroughput: {
-            /**
-             * Format: double
-             * @description Payload in bits per second of the experiment's time.
-             */
+            /** @description Payload in bits per second of the experiment's time. */
             bps: number;
-            /**
-             * Format: int32
-             * @description An index into `flows`.
-             */
+            /** @description An index into `flows`. */
             flow: number;
         };
         /** @description A figure that a limit can name. */
@@ -788,10 +618,7 @@ export interface components {
         Imported: {
             /** @description Whether it is new in this store. */
             new: boolean;
-            /**
-             * Format: int64
-             * @description The run's number in this store.
-             */
+            /** @description The run's number in this store. */
             run: number;
         };
         /** @description A job of the server. */
@@ -806,10 +633,7 @@ export interface components {
             progress: components["schemas"]["JobProgress"];
             /** @description The address of its result, if it has one. */
             result?: string | null;
-            /**
-             * Format: int64
-             * @description The run that it writes, if there is one.
-             */
+            /** @description The run that it writes, if there is one. */
             run?: number | null;
             /** @description Its state. */
             state: components["schemas"]["JobState"];
@@ -823,15 +647,9 @@ export interface components {
         JobKind: "run" | "plan" | "paper" | "probe";
         /** @description The progress of a job. */
         JobProgress: {
-            /**
-             * Format: double
-             * @description The share that is done, from 0 to 1.
-             */
+            /** @description The share that is done, from 0 to 1. */
             fraction: number;
-            /**
-             * Format: double
-             * @description Time left, in seconds; missing while it is not known.
-             */
+            /** @description Time left, in seconds; missing while it is not known. */
             left_s?: number | null;
             /** @description Number of points to measure. */
             points: number;
@@ -842,13 +660,6 @@ export interface components {
             /** @description Number of repetitions already measured. */
             repetitions_done: number;
         };
-        /** @description The result of a job, by its kind. */
-        JobResult: components["schemas"]["PlanResult"] | components["schemas"]["AdviceResult"] | components["schemas"]["StudyResult"];
-        /** @description A job was started. */
-        JobStarted: {
-            /** @description Its name for addresses. */
-            job: string;
-        };
         /**
          * @description The state of a job.
          * @enum {string}
@@ -858,62 +669,29 @@ export interface components {
         Judgement: {
             /** @description The blocks of audio. */
             blocks: components["schemas"]["AdviceBlocks"];
-            /**
-             * Format: double
-             * @description The burst ratio (ITU-T G.107).
-             */
+            /** @description The burst ratio (ITU-T G.107). */
             burst_r: number;
-            /**
-             * Format: double
-             * @description Share of the audio that was concealed.
-             */
+            /** @description Share of the audio that was concealed. */
             concealed: number;
-            /**
-             * Format: double
-             * @description The playout depth, in seconds.
-             */
+            /** @description The playout depth, in seconds. */
             depth: number;
-            /**
-             * Format: double
-             * @description Share of them that arrived too late to be played.
-             */
+            /** @description Share of them that arrived too late to be played. */
             late: number;
-            /**
-             * Format: double
-             * @description The longest gap, in seconds.
-             */
+            /** @description The longest gap, in seconds. */
             longest_gap: number;
-            /**
-             * Format: double
-             * @description Share of them that had not come back when the measurement ended, from 0 to 1.
-             */
+            /** @description Share of them that had not come back when the measurement ended, from 0 to 1. */
             lost: number;
-            /**
-             * Format: int64
-             * @description Number of blocks measured.
-             */
+            /** @description Number of blocks measured. */
             measured: number;
-            /**
-             * Format: double
-             * @description The mean opinion score, from 1 to 4.5; null if it is not defined.
-             */
+            /** @description The mean opinion score, from 1 to 4.5; null if it is not defined. */
             mos: number | null;
-            /**
-             * Format: double
-             * @description The delay from mouth to ear, in seconds.
-             */
+            /** @description The delay from mouth to ear, in seconds. */
             mouth_to_ear: number;
             /** @description The redundancy. */
             protection: components["schemas"]["Protection"];
-            /**
-             * Format: double
-             * @description The R-factor (ITU-T G.107), from 0 to 100; null if it is not defined.
-             */
+            /** @description The R-factor (ITU-T G.107), from 0 to 100; null if it is not defined. */
             r: number | null;
-            /**
-             * Format: int64
-             * @description The rate on the network, in bits per second.
-             */
+            /** @description The rate on the network, in bits per second. */
             rate: number;
             /** @description The parts of the delay. */
             stages: components["schemas"]["AdviceStages"];
@@ -926,20 +704,14 @@ export interface components {
             directions: components["schemas"]["PathDirection"][];
             /** @description The description's `doc`: what it was learned from. */
             from?: string | null;
-            /**
-             * Format: date-time
-             * @description The time at which it was learned, by the description or else by the file.
-             */
+            /** @description The time at which it was learned, by the description or else by the file. */
             learned?: string | null;
             /** @description Its name, for `profile`. */
             name: string;
         };
         /** @description A limit. */
         Limit: {
-            /**
-             * Format: double
-             * @description The bound, in base units.
-             */
+            /** @description The bound, in base units. */
             bound: number;
             /** @description `< 150 ms` */
             condition: string;
@@ -960,92 +732,29 @@ export interface components {
         LimitOutcome: "holds" | "broken" | "not-measured" | "not-applicable";
         /** @description The outcome of a limit at a point. */
         LimitPoint: {
-            /**
-             * Format: double
-             * @description Half the width of its 95 % confidence interval.
-             */
+            /** @description Half the width of its 95 % confidence interval. */
             ci95: number | null;
-            /**
-             * Format: double
-             * @description The figure's mean, in its base unit.
-             */
+            /** @description The figure's mean, in its base unit. */
             mean: number | null;
             /** @description Whether it holds. */
             outcome: components["schemas"]["LimitOutcome"];
-            /**
-             * Format: int32
-             * @description The point's index, from 0.
-             */
+            /** @description The point's index, from 0. */
             point: number;
             /** @description Whether the confidence interval crosses the bound, or a repetition did not measure the figure. */
             uncertain: boolean;
         };
-        /** @description A login. */
-        Login: {
-            /** @description The code of a link that `trunkline serve token` printed. */
-            code: string;
-        };
         /** @description The place of a message in the sound of its channel. */
         Moment: {
-            /**
-             * Format: int32
-             * @description Its channel, from 0.
-             */
+            /** @description Its channel, from 0. */
             channel: number;
-            /**
-             * Format: int32
-             * @description The member of the flow, from 0.
-             */
+            /** @description The member of the flow, from 0. */
             member: number;
-            /**
-             * Format: double
-             * @description Its place in the sound, in seconds.
-             */
+            /** @description Its place in the sound, in seconds. */
             position: number;
-        };
-        /** @description An agent to enrol at. */
-        NewAgent: {
-            /** @description Its address: `host:port`. */
-            address: string;
-            /** @description The one-time code that `trunkline agent pair` printed there. */
-            code: string;
-        };
-        /** @description A text to be kept. */
-        NewDraft: {
-            /**
-             * Format: int64
-             * @description The version that the text is based on; missing for a new draft. If it is not the last one, nothing is written.
-             */
-            base?: number | null;
-            /** @description The file's name. */
-            name: string;
-            /** @description The experiment file. */
-            text: string;
-        };
-        /** @description A search: exactly one of `maximise` and `minimise` is required. */
-        NewPlan: {
-            /** @description Backend that measures the candidates. */
-            backend: components["schemas"]["Backend"];
-            /** @description The smallest and the largest value to try, as written in the file. */
-            between?: [
-                string,
-                string
-            ] | null;
-            /** @description The confidence of each verdict: `95 %`. */
-            confidence?: string | null;
-            /** @description Find the largest value of this key: `flow.voice.count`. */
-            maximise?: string | null;
-            /** @description Find the smallest value of this key. */
-            minimise?: string | null;
-            /** @description Precision of the answer, as a share of the value: `1 %`. */
-            precision?: string | null;
-            /** @description The experiment file with its limits. */
-            text: string;
         };
         /** @description An experiment to be predicted. */
         NewPrediction: {
             /**
-             * Format: int32
              * @description Wall time that the simulation may take, in milliseconds [default: 120]. With it, up to 100,000 hosts and members of
              *     flows are simulated; without it, up to 5,000.
              */
@@ -1055,57 +764,12 @@ export interface components {
             /** @description The file: TOML. */
             text: string;
         };
-        /** @description A measurement of a connection. */
-        NewProbe: {
-            /**
-             * Format: double
-             * @description The time budget, in seconds.
-             */
-            budget_s: number;
-            /**
-             * Format: int32
-             * @description Number of audio channels.
-             */
-            channels: number;
-            /** @description Where `trunkline reflect` listens: a name or an address. */
-            host: string;
-            /**
-             * Format: int32
-             * @description Its port.
-             */
-            port?: number | null;
-            /**
-             * Format: int32
-             * @description Samples per second.
-             */
-            rate: number;
-            use?: components["schemas"]["Use"] | null;
-        };
-        /** @description An experiment to run. */
-        NewRun: {
-            /** @description The backend. */
-            backend: components["schemas"]["Backend"];
-            /** @description The name of the file; runs of one file belong together. */
-            file_name?: string | null;
-            /** @description The listener whose audio to write: `flow.voice.1`, or `flow.voice.1.2` for its second channel only. */
-            hear?: string[];
-            /** @description The tags of the run. */
-            tags?: string[];
-            /** @description The experiment file. */
-            text: string;
-        };
         /** @description A study to repeat. */
         NewStudy: {
-            /**
-             * Format: int64
-             * @description Number of blocks that each channel of audio sends, in studies that count them; as in the study if missing.
-             */
+            /** @description Number of blocks that each channel of audio sends, in studies that count them; as in the study if missing. */
             blocks?: number | null;
             on?: components["schemas"]["StudyBackend"] | null;
-            /**
-             * Format: int32
-             * @description Number of times that each point is simulated; as in the study's files if missing.
-             */
+            /** @description Number of times that each point is simulated; as in the study's files if missing. */
             repetitions?: number | null;
             /** @description Only these tables; all if missing. */
             tables?: string[] | null;
@@ -1131,10 +795,7 @@ export interface components {
             tables: components["schemas"]["PaperTableName"][];
             /** @description The paper's title. */
             title: string;
-            /**
-             * Format: int32
-             * @description The year it was published.
-             */
+            /** @description The year it was published. */
             year: number;
         };
         /** @description A cell. */
@@ -1142,15 +803,9 @@ export interface components {
             class?: components["schemas"]["PaperClass"] | null;
             /** @description Whether the printed value is in doubt. */
             doubtful: boolean;
-            /**
-             * Format: double
-             * @description The relative error of our value.
-             */
+            /** @description The relative error of our value. */
             error: number | null;
-            /**
-             * Format: double
-             * @description Our value; null if it is not stored.
-             */
+            /** @description Our value; null if it is not stored. */
             ours: number | null;
             /** @description As printed; null if it was not published. */
             published: string | null;
@@ -1164,29 +819,17 @@ export interface components {
         PaperClass: "fitted" | "structural" | "predicted" | "blind" | "formula";
         /** @description The errors of the cells of a class. */
         PaperClassErrors: {
-            /**
-             * Format: double
-             * @description The median size when the published values had not been seen; null if they had.
-             */
+            /** @description The median size when the published values had not been seen; null if they had. */
             blind_median: number | null;
-            /**
-             * Format: double
-             * @description The largest error then.
-             */
+            /** @description The largest error then. */
             blind_worst: number | null;
             /** @description Number of published cells that it has. */
             cells: number;
             /** @description The class. */
             class: components["schemas"]["PaperClass"];
-            /**
-             * Format: double
-             * @description The median size of the relative errors; null if nothing was compared.
-             */
+            /** @description The median size of the relative errors; null if nothing was compared. */
             median: number | null;
-            /**
-             * Format: double
-             * @description The largest of them, with its sign.
-             */
+            /** @description The largest of them, with its sign. */
             worst: number | null;
             /** @description Number of cells that were published as zero: they have no relative error. */
             zeros: number;
@@ -1220,15 +863,9 @@ export interface components {
         };
         /** @description Tables of a study that are measured, or can be. */
         PaperRealTime: {
-            /**
-             * Format: int64
-             * @description Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time.
-             */
+            /** @description Number of blocks that each channel of audio sends, if they are counted; with fewer, it takes less time. */
             blocks: number | null;
-            /**
-             * Format: double
-             * @description Maximum duration, in seconds.
-             */
+            /** @description Maximum duration, in seconds. */
             length_s: number;
             /** @description The backend: `live` or `wire`. */
             on: components["schemas"]["Backend"];
@@ -1320,10 +957,7 @@ export interface components {
         };
         /** @description Pieces of a channel's sound, each from and to in seconds. */
         Pieces: {
-            /**
-             * Format: double
-             * @description Length of the sound.
-             */
+            /** @description Length of the sound. */
             duration: number;
             /** @description Messages that arrived after their playout deadline. */
             late: number[][];
@@ -1331,10 +965,7 @@ export interface components {
             lost: number[][];
             /** @description Start and end of this sound in that of the channel, in seconds, if it is a part of it: in the file of a saved run. */
             part?: number[] | null;
-            /**
-             * Format: double
-             * @description The playout delay with which they are, in seconds; missing if the flow does not have one.
-             */
+            /** @description The playout delay with which they are, in seconds; missing if the flow does not have one. */
             playout?: number | null;
         };
         /** @description An answer. */
@@ -1354,19 +985,13 @@ export interface components {
             /** @description The first and the last undecided value between the two; null if there are none. */
             undecided: [
                 {
-                    /**
-                     * Format: double
-                     * @description As a number in the plan's `unit`.
-                     */
+                    /** @description As a number in the plan's `unit`. */
                     number: number;
                     /** @description As written in the file. */
                     value: string;
                 },
                 {
-                    /**
-                     * Format: double
-                     * @description As a number in the plan's `unit`.
-                     */
+                    /** @description As a number in the plan's `unit`. */
                     number: number;
                     /** @description As written in the file. */
                     value: string;
@@ -1399,15 +1024,9 @@ export interface components {
         };
         /** @description The expected effort of a plan. */
         PlanEstimate: {
-            /**
-             * Format: int64
-             * @description Number of repetitions to measure.
-             */
+            /** @description Number of repetitions to measure. */
             repetitions: number;
-            /**
-             * Format: double
-             * @description Expected time, in seconds.
-             */
+            /** @description Expected time, in seconds. */
             time_s: number;
             /** @description Number of values to measure, including those that were probed and need more repetitions. */
             values: number;
@@ -1416,10 +1035,7 @@ export interface components {
         PlanFound: {
             /** @description An answer for every combination of the other swept values. */
             answers: components["schemas"]["PlanAnswer"][];
-            /**
-             * Format: double
-             * @description Confidence of each verdict, from 0 to 1.
-             */
+            /** @description Confidence of each verdict, from 0 to 1. */
             confidence: number;
             /**
              * @description Over the draws of learned paths, the values that keep the limits in all of them or in most; missing if the file has no
@@ -1427,10 +1043,7 @@ export interface components {
              */
             draws?: components["schemas"]["PlanDraws"][];
             estimate?: components["schemas"]["PlanEstimate"] | null;
-            /**
-             * Format: int32
-             * @description The version of this layout.
-             */
+            /** @description The version of this layout. */
             format: number;
             /** @description The smallest value that could be tried. */
             from: components["schemas"]["PlanValue"];
@@ -1442,15 +1055,9 @@ export interface components {
             kind: string;
             /** @description The limits. */
             limits: components["schemas"]["PlanLimit"][];
-            /**
-             * Format: int32
-             * @description Maximum number of repetitions of a value.
-             */
+            /** @description Maximum number of repetitions of a value. */
             most_repetitions: number;
-            /**
-             * Format: int32
-             * @description Repetitions of a value before it can count as kept; a value that breaks a limit by far may have fewer.
-             */
+            /** @description Repetitions of a value before it can count as kept; a value that breaks a limit by far may have fewer. */
             repetitions: number;
             /** @description Whether it was interrupted. */
             stopped: boolean;
@@ -1474,24 +1081,17 @@ export interface components {
         /** @description The verdict on a limit at a value. */
         PlanLimitVerdict: {
             /**
-             * Format: double
              * @description Distance from the mean to the confidence bound on the side of the limit; null if the limit is broken by so much that
              *     none was needed, or if there are too few repetitions for a bound that says anything.
              */
             half_width: number | null;
             /** @description The limit. */
             key: string;
-            /**
-             * Format: double
-             * @description The figure's mean, in base units.
-             */
+            /** @description The figure's mean, in base units. */
             mean: number | null;
             /** @description Whether R or MOS is extrapolated, because an input is outside the E-model's range. */
             outside_e_model: boolean;
-            /**
-             * Format: double
-             * @description Its standard deviation.
-             */
+            /** @description Its standard deviation. */
             sd: number | null;
             /** @description The verdict. */
             verdict: components["schemas"]["PlanVerdict"];
@@ -1500,37 +1100,25 @@ export interface components {
         PlanResult: components["schemas"]["PlanFound"] & {
             /** @description The experiment file at the answer; null if no value keeps the limits. */
             experiment: string | null;
-            /**
-             * Format: int64
-             * @description The number of the run that keeps every repetition.
-             */
+            /** @description The number of the run that keeps every repetition. */
             run: number;
         };
         /** @description A flow whose latency rises. */
         PlanRising: {
             /** @description Its name. */
             flow: string;
-            /**
-             * Format: double
-             * @description Growth of its mean latency in the last half of the run, in seconds per second.
-             */
+            /** @description Growth of its mean latency in the last half of the run, in seconds per second. */
             per_second: number;
         };
         /** @description A value that was tried. */
         PlanTrial: {
             /** @description The verdict on each limit. */
             limits: components["schemas"]["PlanLimitVerdict"][];
-            /**
-             * Format: double
-             * @description As a number in the plan's `unit`.
-             */
+            /** @description As a number in the plan's `unit`. */
             number: number;
             /** @description The reason why it cannot be measured; null if it can. */
             refused: string | null;
-            /**
-             * Format: int32
-             * @description Repetitions.
-             */
+            /** @description Repetitions. */
             repetitions: number;
             /** @description As written in the file. */
             value: string;
@@ -1540,18 +1128,12 @@ export interface components {
         PlanUnfinished: {
             /** @description Its name. */
             flow: string;
-            /**
-             * Format: double
-             * @description Their share of the messages due, from 0 to 1.
-             */
+            /** @description Their share of the messages due, from 0 to 1. */
             share: number;
         };
         /** @description A value of the searched key. */
         PlanValue: {
-            /**
-             * Format: double
-             * @description As a number in the plan's `unit`.
-             */
+            /** @description As a number in the plan's `unit`. */
             number: number;
             /** @description As written in the file. */
             value: string;
@@ -1568,10 +1150,7 @@ export interface components {
         };
         /** @description The result of the simulator within its budget. */
         Prediction: {
-            /**
-             * Format: double
-             * @description Virtual time of a repetition, in seconds.
-             */
+            /** @description Virtual time of a repetition, in seconds. */
             length_s: number;
             /** @description The point, from 0. */
             point: number;
@@ -1579,15 +1158,9 @@ export interface components {
             points: components["schemas"]["PredictedPoint"][];
             /** @description Its figures: those of a run with this one point and repetition, and with number 0. */
             report: components["schemas"]["Report"];
-            /**
-             * Format: double
-             * @description Virtual time that was simulated, in seconds.
-             */
+            /** @description Virtual time that was simulated, in seconds. */
             simulated_s: number;
-            /**
-             * Format: double
-             * @description Wall time that the simulation took, in milliseconds.
-             */
+            /** @description Wall time that the simulation took, in milliseconds. */
             took_ms: number;
             /** @description True if the repetition was simulated to its end. */
             whole: boolean;
@@ -1633,24 +1206,15 @@ export interface components {
         };
         /** @description The length of a queue. */
         QueueLength: {
-            /**
-             * Format: int64
-             * @description Bytes in it.
-             */
+            /** @description Bytes in it. */
             bytes: number;
             /** @description The direction: `berlin → ottawa`. */
             direction: string;
             /** @description The link. */
             link: string;
-            /**
-             * Format: int64
-             * @description Packets in it.
-             */
+            /** @description Packets in it. */
             packets: number;
-            /**
-             * Format: double
-             * @description Time in seconds from the start of the repetition.
-             */
+            /** @description Time in seconds from the start of the repetition. */
             t: number;
         };
         /** @description A queue over time. */
@@ -1687,10 +1251,7 @@ export interface components {
         Records: {
             /** @description Its channel within the flow, from 0. */
             channel: number[];
-            /**
-             * Format: int64
-             * @description Number of messages: more than `shown` if there were too many to show.
-             */
+            /** @description Number of messages: more than `shown` if there were too many to show. */
             counted: number;
             /** @description Its flow: an index into `flows`. */
             flow: number[];
@@ -1698,27 +1259,15 @@ export interface components {
             flows: string[];
             /** @description Its latency in seconds; null if it was lost. */
             latency: (number | null)[];
-            /**
-             * Format: int32
-             * @description The point, from 0.
-             */
+            /** @description The point, from 0. */
             point: number;
             /** @description The current lengths of the queues. */
             queues: components["schemas"]["QueueLength"][];
-            /**
-             * Format: int32
-             * @description The repetition, from 0.
-             */
+            /** @description The repetition, from 0. */
             repetition: number;
-            /**
-             * Format: int64
-             * @description Number of this event, from 0. A gap means that this client was too slow for some of them.
-             */
+            /** @description Number of this event, from 0. A gap means that this client was too slow for some of them. */
             seq: number;
-            /**
-             * Format: int64
-             * @description Number of messages shown here.
-             */
+            /** @description Number of messages shown here. */
             shown: number;
             /** @description The send time of each message, in seconds from the start of the repetition. */
             t: number[];
@@ -1742,15 +1291,9 @@ export interface components {
                     [key: string]: number;
                 };
             };
-            /**
-             * Format: int32
-             * @description The point, from 0.
-             */
+            /** @description The point, from 0. */
             point: number;
-            /**
-             * Format: int32
-             * @description The repetition, from 0.
-             */
+            /** @description The repetition, from 0. */
             repetition: number;
         };
         /** @description Every figure of a run, beside those of its counterpart on another backend. */
@@ -1765,10 +1308,7 @@ export interface components {
             figures: {
                 [key: string]: components["schemas"]["FigureDefinition"];
             };
-            /**
-             * Format: int32
-             * @description The version of this layout.
-             */
+            /** @description The version of this layout. */
             format: number;
             /** @description Audio files that `--hear` has written in this command; missing if there are none. */
             heard?: components["schemas"]["ReportHeard"][];
@@ -1807,20 +1347,14 @@ export interface components {
             flows: string[];
             /** @description The latency that is measured: `one-way`, `round-trip` or `nothing`; null for the bundle as a whole. */
             measured: string | null;
-            /**
-             * Format: int32
-             * @description Number of members.
-             */
+            /** @description Number of members. */
             members: number;
             /** @description The transport whose connections these are; null for the bundle as a whole. */
             transport: string | null;
         };
         /** @description A flow in a report. */
         ReportFlow: {
-            /**
-             * Format: int32
-             * @description Channels of each member.
-             */
+            /** @description Channels of each member. */
             channels: number;
             /** @description The codec by which its quality is judged; null without one. */
             codec: string | null;
@@ -1834,10 +1368,7 @@ export interface components {
             flow: string;
             /** @description The latency that is measured: `one-way`, `round-trip` or `nothing`. */
             measured: string;
-            /**
-             * Format: int32
-             * @description Number of members.
-             */
+            /** @description Number of members. */
             members: number;
             /**
              * @description Parameters outside the E-model's range in the first repetition that has any, each in a few words: then `r` and
@@ -1853,42 +1384,24 @@ export interface components {
         };
         /** @description A file with the audio that the listener of a flow heard. */
         ReportHeard: {
-            /**
-             * Format: double
-             * @description Share of the audio that is concealment, because it did not arrive in time.
-             */
+            /** @description Share of the audio that is concealment, because it did not arrive in time. */
             concealed: number;
             /** @description The file. */
             file: string;
-            /**
-             * Format: int64
-             * @description Frames in it, each with a sample of every channel.
-             */
+            /** @description Frames in it, each with a sample of every channel. */
             frames: number;
             /** @description The flow, or the channel of it: `flow.voice.1`. */
             key: string;
-            /**
-             * Format: int32
-             * @description The point, from 0.
-             */
+            /** @description The point, from 0. */
             point: number;
-            /**
-             * Format: int32
-             * @description The repetition, from 0.
-             */
+            /** @description The repetition, from 0. */
             repetition: number;
-            /**
-             * Format: int32
-             * @description Frames per second.
-             */
+            /** @description Frames per second. */
             sample_rate: number;
         };
         /** @description A limit in a report. */
         ReportLimit: {
-            /**
-             * Format: double
-             * @description The bound, in the base unit of the figure.
-             */
+            /** @description The bound, in the base unit of the figure. */
             bound: number;
             /** @description As written in the file. */
             condition: string;
@@ -1944,10 +1457,7 @@ export interface components {
         };
         /** @description A point in a report. */
         ReportPoint: {
-            /**
-             * Format: int32
-             * @description Counted from 0.
-             */
+            /** @description Counted from 0. */
             index: number;
             /** @description The figures of each run. */
             runs: components["schemas"]["ReportSide"][];
@@ -1982,10 +1492,7 @@ export interface components {
             media: components["schemas"]["ReportMedium"][];
             /** @description Number of repetitions behind the figures. */
             repetitions: number;
-            /**
-             * Format: int64
-             * @description The run's number.
-             */
+            /** @description The run's number. */
             run: number;
         };
         /** @description A sink in a report. */
@@ -2040,35 +1547,23 @@ export interface components {
             mark: boolean;
             /** @description The member that the packet belonged to. */
             member: string;
-            /**
-             * Format: double
-             * @description When.
-             */
+            /** @description When. */
             t: number;
         };
         /** @description The message nearest to the moment. */
         RewoundMessage: {
             /** @description Its member: `voice`, or `voice.2` of several. */
             member: string;
-            /**
-             * Format: double
-             * @description When it arrived; null if it did not.
-             */
+            /** @description When it arrived; null if it did not. */
             received: number | null;
-            /**
-             * Format: double
-             * @description When it was sent.
-             */
+            /** @description When it was sent. */
             sent: number;
         };
         /** @description A part of a latency. */
         RewoundPart: {
             /** @description Its name: "queue of `trunk` (berlin>ottawa)". */
             name: string;
-            /**
-             * Format: double
-             * @description Its length in seconds.
-             */
+            /** @description Its length in seconds. */
             seconds: number;
         };
         /** @description A queue over time, by flow. */
@@ -2082,10 +1577,7 @@ export interface components {
         Run: {
             /** @description The swept keys. */
             axes: components["schemas"]["Axis"][];
-            /**
-             * Format: int64
-             * @description The run of the same experiment on another backend that is included in `figures`.
-             */
+            /** @description The run of the same experiment on another backend that is included in `figures`. */
             counterpart: number | null;
             /** @description Every figure of every point, over repetitions. */
             figures: components["schemas"]["Report"];
@@ -2110,23 +1602,14 @@ export interface components {
             outcome: components["schemas"]["LimitOutcome"];
             /** @description The outcome at every point. */
             points: components["schemas"]["LimitPoint"][];
-            /**
-             * Format: int64
-             * @description The run's number.
-             */
+            /** @description The run's number. */
             run: number;
-            /**
-             * Format: int32
-             * @description The index of the worst point; null if nothing was measured.
-             */
+            /** @description The index of the worst point; null if nothing was measured. */
             worst: number | null;
         };
         /** @description Some of the stored runs. */
         RunList: {
-            /**
-             * Format: int64
-             * @description `before` of the next page; null on the last.
-             */
+            /** @description `before` of the next page; null on the last. */
             next: number | null;
             /** @description The newest first. */
             runs: components["schemas"]["RunInfo"][];
@@ -2137,10 +1620,7 @@ export interface components {
         RunPoint: {
             /** @description The chosen value's index on each axis. */
             choice: number[];
-            /**
-             * Format: int32
-             * @description Counted from 0.
-             */
+            /** @description Counted from 0. */
             index: number;
             /** @description The measurements. */
             repetitions: components["schemas"]["RunRepetition"][];
@@ -2151,10 +1631,7 @@ export interface components {
         RunRepetition: {
             /** @description Its files of received audio, for `/files/`. */
             audio: string[];
-            /**
-             * Format: int32
-             * @description Counted from 0.
-             */
+            /** @description Counted from 0. */
             index: number;
             /** @description Whether it was interrupted. */
             partial: boolean;
@@ -2167,10 +1644,7 @@ export interface components {
         RunStarted: {
             /** @description The job that executes it. */
             job: string;
-            /**
-             * Format: int64
-             * @description The run's number; missing while it waits for others.
-             */
+            /** @description The run's number; missing while it waits for others. */
             run?: number | null;
         };
         /** @description A run, without its results. */
@@ -2183,15 +1657,9 @@ export interface components {
             experiment_hash: string;
             /** @description The experiment file's path when it was run; `-` in its folder if it came from standard input. */
             file: string;
-            /**
-             * Format: date-time
-             * @description End, in UTC; null if it has not ended.
-             */
+            /** @description End, in UTC; null if it has not ended. */
             finished: string | null;
-            /**
-             * Format: int64
-             * @description Its number in this store, from 1.
-             */
+            /** @description Its number in this store, from 1. */
             id: number;
             /** @description A unique key of 32 hexadecimal digits. */
             key: string;
@@ -2199,34 +1667,19 @@ export interface components {
             machine: string;
             /** @description The experiment's name. */
             name: string;
-            /**
-             * Format: int32
-             * @description Number of points.
-             */
+            /** @description Number of points. */
             points: number;
-            /**
-             * Format: double
-             * @description Length of one repetition (duration and drain), in seconds.
-             */
+            /** @description Length of one repetition (duration and drain), in seconds. */
             repetition_length_s: number;
-            /**
-             * Format: int32
-             * @description Repetitions of every point.
-             */
+            /** @description Repetitions of every point. */
             repetitions: number;
-            /**
-             * Format: int32
-             * @description Repetitions that were measured to the end, over all points.
-             */
+            /** @description Repetitions that were measured to the end, over all points. */
             repetitions_done: number;
             /** @description The seed, in decimal digits: it may be larger than the integers that JavaScript and jq keep exactly. */
             seed: string;
             /** @description Settings of the command line, `link.trunk.rate=5 Mbit/s`; the stored file has them. */
             settings: string[];
-            /**
-             * Format: date-time
-             * @description Start, in UTC.
-             */
+            /** @description Start, in UTC. */
             started: string;
             /** @description Its progress. */
             status: components["schemas"]["Status"];
@@ -2264,15 +1717,9 @@ export interface components {
         };
         /** @description Number of hosts that a medium connects. */
         Stations: {
-            /**
-             * Format: int32
-             * @description At most.
-             */
+            /** @description At most. */
             max: number;
-            /**
-             * Format: int32
-             * @description At least.
-             */
+            /** @description At least. */
             min: number;
         };
         /**
@@ -2306,22 +1753,6 @@ export interface components {
          * @enum {string}
          */
         StudyBackend: "sim" | "wire";
-        /** @description The result of repeating a study. */
-        StudyResult: {
-            /** @description The goals. */
-            goals: components["schemas"]["PaperGoal"][];
-            /** @description The study's name. */
-            paper: string;
-            /** @description Whether it was stopped before its end. */
-            stopped: boolean;
-            /** @description Its tables. */
-            tables: components["schemas"]["PaperTable"][];
-        };
-        /** @description An experiment file. */
-        Text: {
-            /** @description The file: TOML. */
-            text: string;
-        };
         /** @description A trace. */
         TraceName: {
             /** @description The flow. */

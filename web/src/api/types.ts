@@ -18,9 +18,7 @@ export type ServerInfo = Schemas['ServerInfo'];
 export type Choice = Schemas['Choice'];
 export type Shape = Schemas['FormShape'];
 export type FormKey = Schemas['FormKey'];
-export type Alternative = Schemas['Alternative'];
 export type Medium = Schemas['FormMedium'];
-export type FormFigure = Schemas['FormFigure'];
 export type FormSection = Schemas['FormSection'];
 export type FormSchema = Schemas['FormSchema'];
 
@@ -46,6 +44,5 @@ export type SectionName = Extract<Schemas['Section'], 'hosts' | 'link' | 'flow' 
 export type Example = Schemas['Example'];
 
 export type Job = Schemas['Job'];
-export type JobProgress = Schemas['JobProgress'];
 export type Started = Schemas['RunStarted'];
 export type Records = Schemas['Records'];

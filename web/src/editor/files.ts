@@ -1,5 +1,6 @@
 /** Files on this side: drafts that this browser keeps, opening, saving. */
 
+import { keep, kept } from '../ui/kept';
 import { notify } from '../ui/live.svelte';
 import type { Kept } from './history';
 
@@ -87,14 +88,14 @@ export function keptDraft(): NamedDraft | undefined {
 
 /** The draft of this window, or else the newest, taken over. What another window edits is copied: this one has its own. */
 export async function claimDraft(): Promise<Draft | undefined> {
-  const kept = keptDraft();
+  const found = keptDraft();
   // Without locks nobody knows what another window edits: then everything that is taken over is copied.
-  const id = stored() ?? ('locks' in navigator ? kept?.id : undefined);
+  const id = stored() ?? ('locks' in navigator ? found?.id : undefined);
   if (id !== undefined && (await isOurs(id))) own(id);
   else newDraft();
-  last = kept && contentOf(kept);
+  last = found && contentOf(found);
   await look();
-  return kept;
+  return found;
 }
 
 /** From now on another draft is written; the one before is kept. */
@@ -130,11 +131,7 @@ async function look(): Promise<void> {
 }
 
 function own(id: string): void {
-  try {
-    sessionStorage.setItem(OWN, id);
-  } catch {
-    // Without storage nothing is kept at all.
-  }
+  keep(OWN, id, 'sessionStorage');
 }
 
 /**
@@ -147,11 +144,11 @@ export function keepDraft(draft: Draft, isAlways = false): void {
   last = content;
   void look();
   const id = stored();
-  const kept = { ...draft, at: Date.now() };
+  const now = { ...draft, at: Date.now() };
   const others = drafts().filter((other) => other.id !== id && !opened.has(PREFIX + other.id)).reverse();
   for (const old of others.splice(0, Math.max(0, others.length + 1 - MOST_DRAFTS))) removeDraft(old.id);
-  if (id === undefined || written(id, kept)) return tell(id === undefined ? UNKEPT : '');
-  const without = { ...kept, history: undefined };
+  if (id === undefined || written(id, now)) return tell(id === undefined ? UNKEPT : '');
+  const without = { ...now, history: undefined };
   if (written(id, without)) return tell('This browser has no room for steps of undo: after a reload, nothing can be undone.');
   const removed: NamedDraft[] = [];
   for (const old of others) {
@@ -169,12 +166,7 @@ export function keepDraft(draft: Draft, isAlways = false): void {
 const UNKEPT = 'This browser does not keep the draft: save the file before you leave.';
 
 function written(id: string, draft: Draft): boolean {
-  try {
-    localStorage.setItem(PREFIX + id, JSON.stringify(draft));
-    return true;
-  } catch {
-    return false;
-  }
+  return keep(PREFIX + id, JSON.stringify(draft));
 }
 
 let told = '';
@@ -187,20 +179,12 @@ function tell(text: string): void {
 
 /** Removes a draft, by default that of this window. */
 export function removeDraft(id = stored()): void {
-  try {
-    localStorage.removeItem(PREFIX + id);
-  } catch {
-    // Then there is none.
-  }
+  keep(PREFIX + id, undefined);
 }
 
 /** Which draft is this window's. */
 export function stored(): string | undefined {
-  try {
-    return sessionStorage.getItem(OWN) ?? undefined;
-  } catch {
-    return undefined;
-  }
+  return kept(OWN, 'sessionStorage');
 }
 
 function ownDraft(): NamedDraft | undefined {
@@ -210,8 +194,8 @@ function ownDraft(): NamedDraft | undefined {
 
 function parsed(id: string): NamedDraft | undefined {
   try {
-    const kept = JSON.parse(localStorage.getItem(PREFIX + id) ?? 'null') as Partial<Draft> | null;
-    return kept && typeof kept.text === 'string' && typeof kept.name === 'string' ? { at: 0, ...kept, text: kept.text, name: kept.name, id } : undefined;
+    const found = JSON.parse(kept(PREFIX + id) ?? 'null') as Partial<Draft> | null;
+    return found && typeof found.text === 'string' && typeof found.name === 'string' ? { at: 0, ...found, text: found.text, name: found.name, id } : undefined;
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@
  */
 import { aborted, api, ApiError, explain } from '../api/client';
 import type { Prediction } from '../api/types';
+import { keep, kept } from '../ui/kept';
 
 /** So long after the last key an edit is predicted, in milliseconds. */
 const PAUSE_MS = 25;
@@ -15,7 +16,7 @@ const ASKED_MS = 8_000;
 const KEY = 'trunkline.predict';
 
 export class Predictor {
-  isOn = $state(localStorage.getItem(KEY) !== 'off');
+  isOn = $state(kept(KEY) !== 'off');
   shown = $state.raw<Prediction | undefined>();
   /** Whether what is shown is of an earlier text. */
   isStale = $state(false);
@@ -62,7 +63,7 @@ export class Predictor {
   toggle(): void {
     this.isOn = !this.isOn;
     if (!this.isOn) this.shown = undefined;
-    localStorage.setItem(KEY, this.isOn ? 'on' : 'off');
+    keep(KEY, this.isOn ? 'on' : 'off');
   }
 
   /** Nobody looks any more. */

@@ -2,6 +2,7 @@
 
 import { aborted, ApiError, get, part, put, remove, search } from '../api/client';
 import type { components } from '../api/schema';
+import { keep, kept } from '../ui/kept';
 import { stored } from './files';
 
 export type ServedInfo = components['schemas']['DraftInfo'];
@@ -19,20 +20,12 @@ let sending: Promise<void> = Promise.resolve();
 
 /** The version of a draft that this browser has. */
 export function known(id: string): number | undefined {
-  try {
-    return Number(localStorage.getItem(KNOWN + id)) || undefined;
-  } catch {
-    return undefined;
-  }
+  return Number(kept(KNOWN + id)) || undefined;
 }
 
+/** Remembers it. Where that is not kept, the server's version is taken for a foreign one, and nothing is overwritten. */
 export function know(id: string, version: number | undefined): void {
-  try {
-    if (version === undefined) localStorage.removeItem(KNOWN + id);
-    else localStorage.setItem(KNOWN + id, String(version));
-  } catch {
-    // Then the server's version is taken for a foreign one, and nothing is overwritten.
-  }
+  keep(KNOWN + id, version === undefined ? undefined : String(version));
 }
 
 /** Has a draft kept by the server, a moment later. `conflict` is called if it was changed elsewhere: then nothing is written. */

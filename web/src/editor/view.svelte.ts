@@ -1,6 +1,6 @@
 /** What the editor's parts share beside the file: what is selected, what is explained, and where the cursor is to go. */
 import { getContext, setContext } from 'svelte';
-import type { FormKey } from '../api/types';
+import type { FormKey, SectionName } from '../api/types';
 import type { ExperimentDocument } from './document.svelte';
 import type { Dial } from './form/dial';
 import { copied, pasted } from './canvas/copied';
@@ -9,12 +9,9 @@ import { Predictor } from './predictor.svelte';
 
 const KEY = Symbol('editor');
 
-/** What a drawing can get more of. */
-export type Addable = 'hosts' | 'link' | 'flow' | 'bundle';
-
 /** What the dialog for adding is asked to add. */
 export interface Adding {
-  kind: Addable;
+  kind: SectionName;
   from?: string;
   to?: string;
   /** Whether link or flow is still to be chosen: two hosts were connected by hand. */

@@ -6,10 +6,8 @@ type Schemas = components['schemas'];
 
 export type Paper = Schemas['Paper'];
 export type PaperTable = Schemas['PaperTable'];
-export type PaperRow = Schemas['PaperRow'];
 export type PaperCell = Schemas['PaperCell'];
 export type PaperClass = Schemas['PaperClass'];
-export type PaperClassErrors = Schemas['PaperClassErrors'];
 export type Study = Schemas['Study'];
 export type PaperRealTime = Schemas['PaperRealTime'];
 export type NewStudy = Schemas['NewStudy'];

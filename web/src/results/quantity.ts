@@ -5,8 +5,12 @@
  * report, so that a figure reads the same on the page, in the terminal and in the HTML file.
  */
 
+import type { components } from '../api/schema';
+
+type Schemas = components['schemas'];
+
 /** What a number counts, in its base unit. */
-export type Quantity = 'time' | 'rate' | 'share' | 'bytes' | 'count' | 'number';
+export type Quantity = Schemas['FigureQuantity'];
 
 /** A unit with the factor from the base unit to it. */
 export interface Unit {
@@ -14,14 +18,8 @@ export interface Unit {
   factor: number;
 }
 
-/** A mean over repetitions, as the report gives it. */
-export interface Estimate {
-  mean: number;
-  sd?: number | null;
-  /** Half the width of the 95 % confidence interval; none of a single repetition. */
-  ci95?: number | null;
-  repetitions?: number;
-}
+/** A mean over repetitions, as the report gives it; a bare mean has no confidence interval. */
+export type Estimate = Pick<Schemas['Estimate'], 'mean'> & Partial<Schemas['Estimate']>;
 
 /** The unit in which a column is read best whose largest value is `largest`, in the base unit. */
 export function unitFor(quantity: Quantity, largest: number): Unit {

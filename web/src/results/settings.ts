@@ -1,16 +1,6 @@
 /** What two experiment files set differently, setting by setting rather than line by line. */
 
-/** What a file says, as the server reads it for the drawing: tables, words and numbers. */
-export interface Drawn {
-  title?: string;
-  hosts: { name: string; agent?: string | null; keys: unknown }[];
-  links: { name: string; keys: unknown }[];
-  flows: { name: string; keys: unknown }[];
-  bundles: { name: string; keys: unknown }[];
-  experiment: unknown;
-  sweep: { key: string; values: unknown }[];
-  limits: { key: string; limit: unknown }[];
-}
+import type { Drawing } from '../api/types';
 
 /** A setting that is not the same in both; `null` where it is not set. */
 export interface Setting {
@@ -23,7 +13,7 @@ export interface Setting {
 const LAYOUT = /^hosts\.[^.]+\.position(\.|$)/;
 
 /** The settings in which two files differ, in the order of the first, those of the second only behind. */
-export function differing(a: Drawn, b: Drawn): Setting[] {
+export function differing(a: Drawing, b: Drawing): Setting[] {
   const [first, second] = [flattened(a), flattened(b)];
   const keys = new Set([...first.keys(), ...second.keys()]);
   return [...keys]
@@ -31,7 +21,7 @@ export function differing(a: Drawn, b: Drawn): Setting[] {
     .map((key) => ({ key, a: first.get(key) ?? null, b: second.get(key) ?? null }));
 }
 
-function flattened(drawn: Drawn): Map<string, string> {
+function flattened(drawn: Drawing): Map<string, string> {
   const settings = new Map<string, string>();
   const add = (key: string, value: unknown): void => {
     if (value !== null && typeof value === 'object' && !Array.isArray(value)) {

@@ -1,7 +1,7 @@
 /** What states are called, and how they look. */
 
-import type { Backend, Job } from '../api/types';
-import type { Outcome, RunInfo, Status } from './types';
+import type { Backend } from '../api/types';
+import type { Outcome, Status } from './types';
 
 type Kind = 'good' | 'warn' | 'bad' | 'plain' | 'live';
 interface Word {
@@ -18,18 +18,6 @@ export function statusWord(status: Status): Word {
   return words[status];
 }
 
-export function jobWord(state: Job['state']): Word {
-  const words: Record<Job['state'], Word> = {
-    waiting: { text: 'waiting', kind: 'plain' },
-    running: { text: 'running', kind: 'live' },
-    stopping: { text: 'stopping', kind: 'warn' },
-    done: { text: 'done', kind: 'good' },
-    failed: { text: 'failed', kind: 'bad' },
-    stopped: { text: 'stopped', kind: 'warn' },
-  };
-  return words[state];
-}
-
 export function outcomeWord(outcome: Outcome | null, uncertain = false): Word {
   if (outcome === 'holds') return uncertain ? { text: 'holds, not certain', kind: 'warn' } : { text: 'holds', kind: 'good' };
   if (outcome === 'broken') return uncertain ? { text: 'broken, not certain', kind: 'warn' } : { text: 'broken', kind: 'bad' };
@@ -40,11 +28,6 @@ const BACKENDS: Record<Backend, string> = { sim: 'simulated', wire: 'on the wire
 
 export function backendWord(backend: Backend): string {
   return BACKENDS[backend];
-}
-
-/** `voice beside bulk, run 12, simulated`. */
-export function runName(info: RunInfo): string {
-  return `${info.name}, run ${info.id}, ${backendWord(info.backend)}`;
 }
 
 /** A key without the part that says nothing: `bulk.count` for `flow.bulk.count`. */

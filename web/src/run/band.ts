@@ -2,6 +2,7 @@
 
 import { api } from '../api/client';
 import { quantity } from '../ui/format';
+import { keep, kept } from '../ui/kept';
 import type { Points } from './points';
 
 /** Latencies of a flow in the simulation, in seconds: the least, and what 0.1 % exceed. */
@@ -46,19 +47,11 @@ export function named(values: readonly string[]): string {
 
 /** Keeps them for the page of the job. */
 export function keepBands(job: string, bands: Bands): void {
-  try {
-    sessionStorage.setItem(KEY + job, JSON.stringify(bands));
-  } catch {
-    // Then the charts have no band.
-  }
+  keep(KEY + job, JSON.stringify(bands), 'sessionStorage');
 }
 
 export function bandsOf(job: string): Bands {
-  try {
-    return JSON.parse(sessionStorage.getItem(KEY + job) ?? '{}') as Bands;
-  } catch {
-    return {};
-  }
+  return JSON.parse(kept(KEY + job, 'sessionStorage') ?? '{}') as Bands;
 }
 
 /** The share of messages outside that is taken for granted: ten times that of the simulation, which is one repetition. */

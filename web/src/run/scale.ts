@@ -18,9 +18,9 @@ export function niceAbove(value: number): number {
  * The view that shows all points. It is the same as before as long as they fit, so that a growing scatter is laid out anew
  * a few times only.
  */
-export function grown(before: View | undefined, points: Extremes, scale: Scale, span: number): View {
+export function grown(before: View | undefined, points: Extremes, scale: Scale): View {
   const fitsX = before && before.x0 === 0 && points.latest <= before.x1;
-  const x1 = fitsX ? before.x1 : niceAbove(Math.max(points.latest * 1.2, span));
+  const x1 = fitsX ? before.x1 : niceAbove(Math.max(points.latest * 1.2, 1));
   const none = points.least > points.largest;
   const least = none ? 0 : points.least;
   const largest = none ? 0.001 : points.largest;
@@ -71,16 +71,10 @@ export function logTicks(from: number, to: number): number[] {
   return marks;
 }
 
-/** The view after zooming by `factor` about a place (shares of the width and height); time only unless `both`. */
-export function zoomed(view: View, factor: number, x: number, y: number, both = false): View {
+/** The view after zooming in time by `factor` about a place, a share of the width. */
+export function zoomed(view: View, factor: number, x: number): View {
   const at = view.x0 + (view.x1 - view.x0) * x;
-  const next = { ...view, x0: at - (at - view.x0) * factor, x1: at + (view.x1 - at) * factor };
-  if (both && !view.log) {
-    const level = view.y0 + (view.y1 - view.y0) * y;
-    next.y0 = level - (level - view.y0) * factor;
-    next.y1 = level + (view.y1 - level) * factor;
-  }
-  return next;
+  return { ...view, x0: at - (at - view.x0) * factor, x1: at + (view.x1 - at) * factor };
 }
 
 /** The view moved along time by a share of its width. */

@@ -1,3 +1,5 @@
+import { keep, kept } from './kept';
+
 /** Whether a key goes into a field or a text, where it is no command. */
 export function isWriting(event: Event): boolean {
   const target = event.composedPath()[0];
@@ -8,7 +10,7 @@ const OFF = 'trunkline.character-keys-off';
 
 /** Whether single characters are commands: who speaks to a computer, or hits keys by mistake, switches them off (WCAG 2.1.4). */
 class CharacterKeys {
-  private isOff = $state(read());
+  private isOff = $state(kept(OFF) !== undefined);
 
   get areOn(): boolean {
     return !this.isOff;
@@ -16,20 +18,7 @@ class CharacterKeys {
 
   set areOn(on: boolean) {
     this.isOff = !on;
-    try {
-      if (on) localStorage.removeItem(OFF);
-      else localStorage.setItem(OFF, 'yes');
-    } catch {
-      // Without storage it holds until the page is left.
-    }
-  }
-}
-
-function read(): boolean {
-  try {
-    return localStorage.getItem(OFF) !== null;
-  } catch {
-    return false;
+    keep(OFF, on ? undefined : 'yes');
   }
 }
 

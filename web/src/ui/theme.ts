@@ -1,4 +1,6 @@
 /** Light, dark, or as the system says: chosen once, kept in this browser, applied to the root element. */
+import { keep, kept } from './kept';
+
 export { seriesVariable } from './series';
 
 export type ThemeChoice = 'system' | 'light' | 'dark';
@@ -16,12 +18,7 @@ export function themeChoice(): ThemeChoice {
 /** Chooses, keeps and applies a theme. */
 export function chooseTheme(next: ThemeChoice): void {
   choice = next;
-  try {
-    if (next === 'system') localStorage.removeItem(KEY);
-    else localStorage.setItem(KEY, next);
-  } catch {
-    // Without storage the choice lasts until the page is closed.
-  }
+  keep(KEY, next === 'system' ? undefined : next);
   applyTheme();
 }
 
@@ -44,12 +41,8 @@ export function themeColour(variable: string): string {
 }
 
 function read(): ThemeChoice {
-  try {
-    const kept = localStorage.getItem(KEY);
-    return kept === 'light' || kept === 'dark' ? kept : 'system';
-  } catch {
-    return 'system';
-  }
+  const choice = kept(KEY);
+  return choice === 'light' || choice === 'dark' ? choice : 'system';
 }
 
 dark.addEventListener('change', applyTheme);

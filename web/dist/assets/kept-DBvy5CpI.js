@@ -1,0 +1,1 @@
+function e(e,t=`localStorage`){try{return globalThis[t].getItem(e)??void 0}catch{return}}function t(e,t,n=`localStorage`){try{return t===void 0?globalThis[n].removeItem(e):globalThis[n].setItem(e,t),!0}catch{return!1}}export{e as n,t};
