@@ -21,7 +21,7 @@ mod record;
 mod tests;
 
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
-use trunkline_core::{Bytes, Duration, Packet, Port, Rate, Seed, Time};
+use trunkline_core::{Bytes, Duration, Packet, PacketId, Port, Rate, Seed, Time};
 
 use crate::medium::{self, Figure, Medium, MediumCounters, MediumKind, Outcome};
 use crate::queue::Backlog;
@@ -252,6 +252,14 @@ impl Medium for AtmLink {
 
     fn backlog(&self, from: Port) -> Backlog {
         self.directions.get(usize::from(from.0)).map(Direction::waiting).unwrap_or_default()
+    }
+
+    fn behind_the_line(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.directions.iter().for_each(|direction| direction.begun(visit));
+    }
+
+    fn under_way(&self, from: Port, at: Time) -> Option<(PacketId, f64)> {
+        self.directions[usize::from(from.0)].under_way(at)
     }
 
     fn end_measurement(&mut self, at: Time) {

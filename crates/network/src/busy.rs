@@ -1,17 +1,20 @@
 //! Busy time of a line, of which only that within the measurement counts.
 
-use trunkline_core::{Duration, Ratio, Time};
+use trunkline_core::{Duration, PacketId, Ratio, Time};
 
 /// How long a line was busy. A transmission is counted when it begins, so that the last one may reach beyond the moment at
 /// which the measurement ends: that part is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BusyTime {
     total: Duration,
-    /// The busy time of the last transmissions without a gap between them.
+    /// The busy time of the last transmissions without a gap between them, or of the parts of the last one, and when they begin.
     last: Duration,
+    since: Time,
     /// When the last transmission begins, and when it ends.
     begun: Time,
     until: Time,
+    /// The packet of the last transmission, and the part of it that this carries.
+    carried: (PacketId, f64),
     /// What had passed of it when the measurement ended.
     measured: Option<Duration>,
 }
@@ -20,10 +23,27 @@ impl BusyTime {
     /// Adds a transmission that ends at `until` and keeps the line busy for `busy` before that.
     pub fn add(&mut self, until: Time, busy: Duration) {
         self.total += busy;
-        let follows = until.since(self.until) <= busy && self.total > Duration::ZERO;
-        self.last = if follows { self.last + busy } else { busy };
+        let follows = until.since(self.until) <= busy && self.last >= self.until.since(self.since);
         self.begun = Time::from_nanos(until.as_nanos().saturating_sub(busy.as_nanos()));
+        if follows {
+            self.last += busy;
+        } else {
+            (self.last, self.since) = (busy, self.begun);
+        }
         self.until = until;
+    }
+
+    /// Adds a part of the last transmission, perhaps after a pause.
+    pub(crate) fn add_part(&mut self, until: Time, busy: Duration) {
+        self.total += busy;
+        self.last += busy;
+        self.until = until;
+    }
+
+    /// The last transmission carries this part of a packet.
+    #[inline]
+    pub(crate) fn carries(&mut self, packet: PacketId, part: f64) {
+        self.carried = (packet, part);
     }
 
     /// All of it, with the transmissions that have not ended yet.
@@ -36,16 +56,21 @@ impl BusyTime {
         BusyTime { total, ..self }
     }
 
-    /// What of it has passed at `at`. What has begun and not ended by then stands without gaps.
+    /// The part of it that has passed at `at`. Transmissions that have begun and not ended by then stand without gaps, or have
+    /// equal ones between their parts.
     pub fn by(&self, at: Time) -> Duration {
-        self.total.saturating_sub(self.last.min(self.until.since(at)))
+        let (left, span) = (self.until.since(at), self.until.since(self.since));
+        let to_come = match self.last < span {
+            true => Duration::from_nanos((self.last.as_nanos() as f64 * ratio(left, span)) as u64),
+            false => left,
+        };
+        self.total.saturating_sub(self.last.min(to_come))
     }
 
-    /// When the transmission began that is under way at `at`, and the share of it that is still to come.
-    pub fn under_way(&self, at: Time) -> Option<(Time, f64)> {
-        let left = self.until.since(at).as_secs_f64();
-        let whole = self.until.since(self.begun).as_secs_f64();
-        (left > 0.0).then(|| (self.begun, (left / whole).min(1.0)))
+    /// The packet of the transmission that is under way at `at`, and the share of the packet that is still to come.
+    pub fn under_way(&self, at: Time) -> Option<(PacketId, f64)> {
+        let (left, (packet, part)) = (self.until.since(at), self.carried);
+        (left > Duration::ZERO).then(|| (packet, part * ratio(left, self.until.since(self.begun)).min(1.0)))
     }
 
     /// The measurement ends at `at`: later transmissions do not count. Only the first call does something.
@@ -69,7 +94,11 @@ pub(crate) fn share(part: Duration, of: Duration) -> Ratio {
     if of.is_zero() {
         return Ratio::ZERO;
     }
-    Ratio::new((part.as_secs_f64() / of.as_secs_f64()).min(1.0)).unwrap_or_default()
+    Ratio::new(ratio(part, of).min(1.0)).unwrap_or_default()
+}
+
+fn ratio(part: Duration, of: Duration) -> f64 {
+    part.as_secs_f64() / of.as_secs_f64()
 }
 
 #[cfg(test)]
@@ -87,11 +116,12 @@ mod tests {
         let mut busy = BusyTime::default();
         busy.add(at(10), MS(10));
         busy.add(at(30), MS(10));
+        busy.carries(PacketId(7), 0.5);
         for (now, passed) in [(10, 10), (20, 10), (25, 15), (30, 20), (100, 20)] {
             assert_eq!(busy.by(at(now)), MS(passed), "after {now} ms");
         }
         assert_eq!(busy.total(), MS(20));
-        assert_eq!((busy.under_way(at(25)), busy.under_way(at(30))), (Some((at(20), 0.5)), None));
+        assert_eq!((busy.under_way(at(25)), busy.under_way(at(30))), (Some((PacketId(7), 0.25)), None));
     }
 
     #[test]
@@ -101,6 +131,17 @@ mod tests {
         for (now, passed) in [(0, 0), (5, 5), (15, 15), (30, 30), (31, 30)] {
             assert_eq!(busy.by(at(now)), MS(passed), "after {now} ms");
         }
+    }
+
+    #[test]
+    fn parts_with_gaps_count_as_far_as_they_have_passed() {
+        let mut busy = BusyTime::default();
+        busy.add(at(10), MS(10));
+        busy.add(at(40), MS(10));
+        [60, 80, 100].into_iter().for_each(|end| busy.add_part(at(end), MS(10)));
+        busy.carries(PacketId(1), 1.0);
+        assert_eq!((busy.by(at(30)), busy.by(at(65)), busy.by(at(100))), (MS(10), MS(30), MS(50)));
+        assert_eq!(busy.under_way(at(65)), Some((PacketId(1), 0.5)));
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod waiting;
 mod walker;
 
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Values};
-use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Rate, Seed, Time};
+use trunkline_core::{Amount, Bytes, Duration, Packet, PacketId, Port, Rate, Seed, Time};
 
 use crate::busy::share;
 use crate::impairment::Impairments;
@@ -315,6 +315,10 @@ impl Medium for FddiRing {
 
     fn backlog(&self, from: Port) -> Backlog {
         self.stations.get(usize::from(from.0)).map(Station::waiting).unwrap_or_default()
+    }
+
+    fn under_way(&self, from: Port, at: Time) -> Option<(PacketId, f64)> {
+        self.stations[usize::from(from.0)].under_way(at)
     }
 
     fn end_measurement(&mut self, at: Time) {

@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 
 use trunkline_core::schema::{Parameter, Values};
-use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Seed, Time};
+use trunkline_core::{Amount, Bytes, Duration, Packet, PacketId, Port, Seed, Time};
 
 use crate::busy::BusyTime;
 use crate::fate::Fates;
@@ -54,10 +54,18 @@ pub trait Medium: Send {
     /// Cheap enough to be asked many times a second.
     fn backlog(&self, from: Port) -> Backlog;
 
-    /// Visits the packets that have left the line where they entered and are neither delivered nor dropped: those in a
-    /// switch. Most media know a packet's fate when its transmission begins, and so have none.
+    /// Visits the packets that the line where they entered has transmitted in part or whole, and that are neither delivered nor
+    /// dropped: those in a switch, or between two of their parts. Most media know a packet's fate when its transmission
+    /// begins, and so have none.
     fn behind_the_line(&self, visit: &mut dyn FnMut(&Packet)) {
         let _ = visit;
+    }
+
+    /// The packet that the line of port `from` transmits at `at`, and the share of its
+    /// [`Packet::on_line`] that is still to come.
+    fn under_way(&self, from: Port, at: Time) -> Option<(PacketId, f64)> {
+        let _ = (from, at);
+        None
     }
 
     /// The measurement ends at `at`, up to which everything has been done. What is busy from now on counts neither in
@@ -105,7 +113,7 @@ pub struct Outcome {
     /// What else happened to packets.
     pub fates: Fates,
     /// Packets, without their bytes, of which the line has carried parts after they were dropped; [`Packet::on_line`] is what these
-    /// took. Only a T1 trunk divides packets.
+    /// took. Only T1 trunks and ATM with a channel for each flow hand out packets in parts.
     pub wasted: Vec<Packet>,
 }
 

@@ -5,7 +5,7 @@ mod tests;
 
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Values};
 use trunkline_core::series::Cursor;
-use trunkline_core::{Bytes, Duration, OverTime, Packet, Port, Seed, Time};
+use trunkline_core::{Bytes, Duration, OverTime, Packet, PacketId, Port, Seed, Time};
 
 use crate::bucket::{Policer, Shaper};
 use crate::fate::{DropCause, Fate};
@@ -182,6 +182,10 @@ impl<L: Line> Medium for PointToPoint<L> {
         self.directions.get(usize::from(from.0)).map(Direction::waiting).unwrap_or_default()
     }
 
+    fn under_way(&self, from: Port, at: Time) -> Option<(PacketId, f64)> {
+        self.directions[usize::from(from.0)].counters.busy.under_way(at)
+    }
+
     fn end_measurement(&mut self, at: Time) {
         self.directions.iter_mut().for_each(|direction| direction.counters.busy.end(at));
     }
@@ -295,6 +299,7 @@ impl<L: Line> Direction<L> {
         let counters = &mut self.counters;
         counters.transmitted += on_line;
         counters.busy.add(end, busy);
+        counters.busy.carries(packet.id, 1.0);
         packet.on_line = on_line;
         if !self.conditioner.admit(start, &mut packet) {
             counters.dropped[DropCause::Policed.index()] += 1;

@@ -16,7 +16,7 @@ mod frames;
 mod tests;
 
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
-use trunkline_core::{Bytes, Duration, Packet, Port, Rate, Seed, Time};
+use trunkline_core::{Bytes, Duration, Packet, PacketId, Port, Rate, Seed, Time};
 
 use crate::impairment::Impairments;
 use crate::medium::{self, Medium, MediumCounters, MediumKind, Outcome, PortConfig};
@@ -226,6 +226,14 @@ impl Medium for T1Link {
 
     fn counters(&self, from: Port) -> MediumCounters {
         self.boards.get(usize::from(from.0)).map(Board::counters).unwrap_or_default()
+    }
+
+    fn behind_the_line(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.boards.iter().flat_map(Board::begun).for_each(visit);
+    }
+
+    fn under_way(&self, from: Port, at: Time) -> Option<(PacketId, f64)> {
+        self.boards[usize::from(from.0)].under_way(at)
     }
 
     fn end_measurement(&mut self, at: Time) {

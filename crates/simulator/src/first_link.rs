@@ -1,5 +1,7 @@
 //! Bytes that flows take of the first link of their path.
 
+use std::collections::BTreeSet;
+
 use trunkline_core::{Bytes, Packet, PacketId, Port, Ranges, Time};
 use trunkline_experiment::Scenario;
 use trunkline_metrics::OnNetwork;
@@ -11,18 +13,20 @@ pub(crate) struct OnFirstLinks {
     flows: Vec<Flow>,
     /// The packet counted last: a copy made by the link takes nothing of it.
     last: PacketId,
+    /// Packets for several stations of the link that they entered, until the first of their copies comes out.
+    entered: BTreeSet<PacketId>,
 }
 
 struct Flow {
-    /// Its first link, the port at which packets enter it, and the framing of a packet for several stations.
-    link: Option<(usize, Port, Bytes)>,
+    /// Its first link, and the port at which packets enter it.
+    link: Option<(usize, Port)>,
     /// Whether several packets come out of the link for one that enters it.
     spreads: bool,
     transmitted: Bytes,
     /// What was transmitted before the flow's first message, to connect.
     before: Option<Bytes>,
-    /// The packet counted last: when, and its bytes.
-    last: (Time, Bytes),
+    /// The packet counted last, and its bytes.
+    last: (PacketId, Bytes),
     measured: Option<(Time, Bytes)>,
     all: Option<Bytes>,
 }
@@ -32,20 +36,18 @@ impl OnFirstLinks {
         let flow = |flow: &trunkline_experiment::Flow| {
             let first = flow.first_link();
             Flow {
-                link: first.map(|(link, port)| {
-                    let overhead = scenario.links[link].directions[usize::from(port)].overhead;
-                    (link, Port(port), overhead)
-                }),
+                link: first.map(|(link, port)| (link, Port(port))),
                 spreads: flow.is_multicast()
                     && first.is_some_and(|(link, _)| scenario.links[link].between.len() > 2),
                 transmitted: Bytes::ZERO,
                 before: None,
-                last: (Time::ZERO, Bytes::ZERO),
+                last: (NONE, Bytes::ZERO),
                 measured: None,
                 all: None,
             }
         };
-        OnFirstLinks { flows: scenario.flows.iter().map(flow).collect(), last: PacketId(u64::MAX) }
+        let flows = scenario.flows.iter().map(flow).collect();
+        OnFirstLinks { flows, last: NONE, entered: BTreeSet::new() }
     }
 
     /// A flow has its first message. What it sent to connect is not of the time that is measured.
@@ -61,39 +63,38 @@ impl OnFirstLinks {
         flow.before = flow.before.map(|_| flow.transmitted);
     }
 
-    /// A packet for a group enters a link. One that is for several stations of it counts at once: their copies come out one by
-    /// one, or not at all.
+    /// A packet for a group enters a link. Of one that is for several stations of it, the first copy that comes out counts.
     #[inline]
     pub(crate) fn entered(&mut self, flow: usize, link: usize, packet: &Packet) {
-        if self.flows[flow].spreads {
-            let bytes = self.flows[flow].takes(link, packet);
-            self.flows[flow].transmitted += bytes;
+        let flow = &self.flows[flow];
+        if flow.spreads && flow.is_first(link, packet) {
+            self.entered.insert(packet.id);
         }
     }
 
-    /// A link delivers a packet, whose transmission begins now.
+    /// A link hands out a packet, which it delivers or drops.
     #[inline]
-    pub(crate) fn delivered(&mut self, now: Time, flow: usize, link: usize, packet: &Packet) {
-        if !(packet.group && self.flows[flow].spreads) {
-            self.transmits(now, flow, link, packet);
+    pub(crate) fn left(&mut self, flow: usize, link: usize, packet: &Packet) {
+        let flow = &mut self.flows[flow];
+        if !flow.is_first(link, packet) {
+            return;
         }
-    }
-
-    /// A link drops a packet.
-    pub(crate) fn dropped(&mut self, now: Time, flow: usize, link: usize, packet: &Packet) {
-        if !(packet.group && self.flows[flow].spreads) {
-            self.transmits(now, flow, link, packet);
-        } else if packet.on_line == Bytes::ZERO {
-            let flow = &mut self.flows[flow];
-            flow.transmitted = flow.transmitted.saturating_sub(flow.takes(link, packet));
+        let counts = match packet.group && flow.spreads {
+            true => self.entered.remove(&packet.id),
+            false => {
+                packet.on_line > Bytes::ZERO && core::mem::replace(&mut self.last, packet.id) != packet.id
+            }
+        };
+        if counts {
+            flow.carried(packet);
         }
     }
 
     /// A link has carried parts of a packet after it was dropped.
     pub(crate) fn wasted(&mut self, flow: usize, link: usize, packet: &Packet) {
         let flow = &mut self.flows[flow];
-        if flow.is_first(link, packet) && !(packet.group && flow.spreads) {
-            flow.transmitted += packet.on_line;
+        if flow.is_first(link, packet) {
+            flow.carried(packet);
         }
     }
 
@@ -116,27 +117,31 @@ impl OnFirstLinks {
     /// By flow, what was transmitted until now. What waits in a switch behind its first line counts; of a packet whose
     /// transmission has begun, only the part that is through.
     fn taken(&self, now: Time, links: &[Box<dyn Medium>], ids: &Ranges) -> Vec<Bytes> {
-        let mut taken: Vec<Bytes> = self.flows.iter().map(|flow| flow.transmitted).collect();
+        let under_way = |flow: &Flow| flow.link.and_then(|(link, port)| links[link].under_way(port, now));
+        let mut under_way: Vec<_> = self.flows.iter().map(under_way).collect();
+        // The packet under way has not taken all of its bytes yet.
+        let mut through = |flow: usize, (id, bytes): (PacketId, Bytes)| match under_way[flow] {
+            Some((packet, share)) if packet == id => {
+                under_way[flow] = None;
+                bytes.saturating_sub(Bytes((bytes.count() as f64 * share).ceil() as u64))
+            }
+            _ => bytes,
+        };
+        let mut taken = vec![Bytes::ZERO; self.flows.len()];
+        let mut entered = self.entered.clone();
         for (link, medium) in links.iter().enumerate() {
             medium.behind_the_line(&mut |packet| {
                 let index = ids.find(packet.flow.0);
                 if let Some((index, flow)) = index.and_then(|index| Some((index, self.flows.get(index)?)))
                     && flow.is_first(link, packet)
-                    && !(packet.group && flow.spreads)
+                    && (!(packet.group && flow.spreads) || entered.remove(&packet.id))
                 {
-                    taken[index] += packet.on_line;
+                    taken[index] += through(index, (packet.id, packet.on_line));
                 }
             });
         }
-        for (flow, taken) in self.flows.iter().zip(&mut taken) {
-            let under_way =
-                flow.link.and_then(|(link, port, _)| links[link].counters(port).busy.under_way(now));
-            let (begun, bytes) = flow.last;
-            if let Some((since, share)) = under_way
-                && since == begun
-            {
-                *taken = taken.saturating_sub(Bytes((bytes.count() as f64 * share).ceil() as u64));
-            }
+        for (index, (flow, taken)) in self.flows.iter().zip(&mut taken).enumerate() {
+            *taken += flow.transmitted.saturating_sub(flow.last.1) + through(index, flow.last);
         }
         taken
     }
@@ -150,28 +155,20 @@ impl OnFirstLinks {
             [measured, all.unwrap_or(transmitted)].map(|bytes| bytes.saturating_sub(before));
         OnNetwork { measured, until, all }
     }
-
-    fn transmits(&mut self, now: Time, flow: usize, link: usize, packet: &Packet) {
-        let flow = &mut self.flows[flow];
-        let counts = packet.on_line > Bytes::ZERO && flow.is_first(link, packet);
-        if counts && core::mem::replace(&mut self.last, packet.id) != packet.id {
-            flow.transmitted += packet.on_line;
-            flow.last = (now, packet.on_line);
-        }
-    }
 }
 
 impl Flow {
     /// Returns true if the link is the first of a packet of this flow.
     fn is_first(&self, link: usize, packet: &Packet) -> bool {
-        self.link.is_some_and(|(first, ..)| first == link) && !packet.backward && packet.hop == 0
+        self.link.is_some_and(|(first, _)| first == link) && !packet.backward && packet.hop == 0
     }
 
-    /// Bytes that a packet for several stations takes of this link, if that is the flow's first.
-    fn takes(&self, link: usize, packet: &Packet) -> Bytes {
-        match self.link {
-            Some((_, _, overhead)) if self.is_first(link, packet) => packet.size + overhead,
-            _ => Bytes::ZERO,
-        }
+    /// Counts what a packet took of the line.
+    fn carried(&mut self, packet: &Packet) {
+        self.transmitted += packet.on_line;
+        self.last = (packet.id, packet.on_line);
     }
 }
+
+/// No packet.
+const NONE: PacketId = PacketId(u64::MAX);

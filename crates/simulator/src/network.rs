@@ -398,7 +398,7 @@ impl<'s> Network<'s> {
         }
         self.follow(now, link, (packet.id, packet.flow), PacketStep::Left { arrives: at });
         let flow = self.flow(&packet);
-        self.on_first_links.delivered(now, flow, link, &packet);
+        self.on_first_links.left(flow, link, &packet);
         if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
             events.push(now, Event::Room(packet.flow));
         }
@@ -435,7 +435,7 @@ impl<'s> Network<'s> {
             return self.recycle(packet.bytes);
         }
         let flow = self.flow(&packet);
-        self.on_first_links.dropped(now, flow, link, &packet);
+        self.on_first_links.left(flow, link, &packet);
         if !packet.backward && !packet.group && self.watched[flow] {
             events.push(now, Event::Left(packet.flow));
         }

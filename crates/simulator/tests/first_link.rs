@@ -3,6 +3,8 @@
 mod support;
 
 use support::{flow, parse, simulate};
+use trunkline_core::Amount;
+use trunkline_metrics::RepetitionSummary;
 
 /// Network throughput of flow `x` in bytes per message, with a message every so often for 2 s.
 fn bytes_per_message(link: &str, message: &str, interval: &str) -> f64 {
@@ -99,4 +101,69 @@ fn what_atm_discards_has_left_the_adapter() {
         "[link.t]\nmedium = \"atm\"\nbetween = [\"a\", \"d\"]\npcr = \"100 kbit/s\"\npolicing = \"discard\"";
     let bytes = bytes_per_message(link, "1000 B", "20 ms");
     assert!(near(bytes, 22.0 * 53.0), "{bytes}");
+}
+
+/// Network throughput of a flow to `to` that sends more than the link carries for a second, and its summary.
+fn overloads(link: &str, to: &str, message: &str) -> (f64, RepetitionSummary) {
+    let summary = simulate(&parse(&format!(
+        "name = \"test\"\nduration = \"1 s\"\ndrain = \"10 s\"\n[hosts]\na = {{}}\nc = {{}}\nd = {{}}\n{link}\n\
+         [flow.x]\nfrom = \"a\"\nto = {to}\ntransport = \"udp\"\n\
+         source = {{ kind = \"load\", message = \"{message}\", interval = \"1 ms\" }}\n"
+    )));
+    let network = flow(&summary, "x").throughput.network.expect("sim knows it");
+    (network.bits_per_second() as f64, summary)
+}
+
+/// A group's packets that wait, or find the queue full, have taken nothing of the line.
+#[test]
+fn packets_for_a_group_take_of_the_line_only_what_it_has_carried() {
+    for (link, rate) in [
+        (
+            "medium = \"ethernet\"\nrate = \"1 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"50 packets\" }",
+            1e6,
+        ),
+        ("medium = \"ethernet\"\nrate = \"4 Mbit/s\"\n[link.t.station.d]\nrate = \"1 Mbit/s\"", 4e6),
+        ("medium = \"fddi\"\nrate = \"1 Mbit/s\"\nclass = \"synchronous\"", 1e6),
+    ] {
+        let link = format!("[link.t]\nbetween = [\"a\", \"c\", \"d\"]\n{link}");
+        let (network, _) = overloads(&link, "[\"c\", \"d\"]", "1000 B");
+        assert!((0.95 * rate..=rate + 1.0).contains(&network), "{link}: {network} bit/s");
+    }
+}
+
+/// The end of the measurement cuts the transmission of a packet: the part before it counts, on every kind of line.
+#[test]
+fn of_the_last_packet_counts_what_is_through_by_the_end() {
+    let shaper = "rate = \"1 Mbit/s\"\nshape-rate = \"900 kbit/s\"\nshape-burst = \"9 KB\"";
+    let atm = "medium = \"atm\"\nline = \"1 Mbit/s\"";
+    let per_flow = format!("{atm}\nvc = \"flow\"");
+    let discards = format!("{per_flow}\npcr = \"400 kbit/s\"\nppd = true");
+    let shaped = format!("{atm}\nshape-pcr = \"500 kbit/s\"");
+    let lan = "medium = \"ethernet\"\nrate = \"1 Mbit/s\"";
+    let slow = "medium = \"ethernet\"\nrate = \"4 Mbit/s\"\n[link.t.station.d]\nrate = \"1 Mbit/s\"";
+    for (link, message, rate, whole) in [
+        ("rate = \"1 Mbit/s\"", "1463 B", 1e6, Some(1.0)),
+        (shaper, "1463 B", 1e6, None),
+        (lan, "1463 B", 1e6, Some(1.0)),
+        (slow, "1463 B", 4e6, Some(1.0)),
+        // Every 193rd bit is of the framing.
+        ("medium = \"t1\"\nrate = \"1 Mbit/s\"", "1463 B", 1e6 * 192.0 / 193.0, Some(1.0)),
+        (atm, "9001 B", 1e6, Some(1.0)),
+        (&per_flow, "9001 B", 1e6, Some(1.0)),
+        (&discards, "9001 B", 1e6, Some(1.0)),
+        (&shaped, "9001 B", 1e6, Some(0.5)),
+    ] {
+        let is_lan = link.contains("ethernet");
+        let between = if is_lan { "[\"a\", \"c\", \"d\"]" } else { "[\"a\", \"d\"]" };
+        let link = format!("[link.t]\nbetween = {between}\n{link}");
+        let (network, summary) = overloads(&link, "\"d\"", message);
+        let from_a = summary.media.iter().filter(|medium| medium.station.as_deref() == Some("a"));
+        let host_line = from_a.flat_map(|medium| &medium.figures).find_map(|(name, amount)| match amount {
+            Amount::Share(share) if name == "host-line-utilisation" => Some(share.value()),
+            _ => None,
+        });
+        let busy = host_line.unwrap_or(summary.links[0].utilisation.value());
+        assert!((network / rate - busy).abs() < 0.001, "{link}: {network} bit/s, busy for {busy}");
+        assert!(whole.is_none_or(|whole| (busy - whole).abs() < 0.001), "{link}: busy for {busy}");
+    }
 }

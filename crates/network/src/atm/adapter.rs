@@ -1,6 +1,6 @@
 //! The host's side: packets become cells, which leave as the shaper and the line allow.
 
-use trunkline_core::{Bytes, Duration, Ratio, Time};
+use trunkline_core::{Bytes, Duration, PacketId, Ratio, Time};
 
 use super::config::AtmConfig;
 use crate::busy::BusyTime;
@@ -45,6 +45,17 @@ impl Adapter {
         self.busy.end(at);
     }
 
+    /// The last cells are this part of a packet.
+    #[inline]
+    pub(super) fn carries(&mut self, packet: PacketId, part: f64) {
+        self.busy.carries(packet, part);
+    }
+
+    /// The packet whose cells are on the line at `at`, and the share of it that is still to come.
+    pub(super) fn under_way(&self, at: Time) -> Option<(PacketId, f64)> {
+        self.busy.under_way(at)
+    }
+
     /// The share of a measurement of this length in which the line was busy.
     pub(super) fn utilisation(&self, over: Duration) -> Ratio {
         self.busy().share(over)
@@ -75,14 +86,20 @@ impl Adapter {
     }
 
     /// Sends a cell, not before [`Self::earliest`], and returns when it is through the line. What the shaper counts is
-    /// when cells really leave: whatever else is on the line, a channel's cells conform.
+    /// when cells really leave: whatever else is on the line, a channel's cells conform. A cell that `follows` is of the same
+    /// packet as the one before it, and was sent with it.
     #[inline]
-    pub(super) fn send(&mut self, shaped: &mut Usage, at: Time) -> Time {
+    pub(super) fn send(&mut self, shaped: &mut Usage, at: Time, follows: bool) -> Time {
         self.line.count(&mut self.free, at);
         self.shaper.count(shaped, at);
         let through = at + self.line.increment();
         self.sent += 1;
-        self.busy.add(through, self.line.increment());
+        let increment = self.line.increment();
+        if follows {
+            self.busy.add_part(through, increment)
+        } else {
+            self.busy.add(through, increment)
+        }
         through
     }
 }

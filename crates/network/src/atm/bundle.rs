@@ -59,10 +59,12 @@ impl Bundle {
         packet.on_line = Bytes(CELL.count() * cells);
         for left in (0..cells).rev() {
             let sent = path.adapter.earliest(&self.shaped).max(now);
-            let at = path.adapter.send(&mut self.shaped, sent);
-            let cell = Cell { sent, at, flow: packet.flow, last: left == 0 };
+            let follows = left + 1 < cells;
+            let at = path.adapter.send(&mut self.shaped, sent, follows);
+            let cell = Cell { sent, at, flow: packet.flow, last: left == 0, follows };
             arrival = path.network.carry(&mut self.channel, cell);
         }
+        path.adapter.carries(packet.id, 1.0);
         match (self.channel.lost(), arrival) {
             (None, Some(arrival)) => path.deliver(now, packet, arrival, out),
             (cause, _) => path.lose(now, packet, cause.unwrap_or(DropCause::CellLost), out),

@@ -1,6 +1,6 @@
 //! One direction: from the packets that a host offers to those that arrive.
 
-use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Seed, Time};
+use trunkline_core::{Amount, Bytes, Duration, Packet, PacketId, Port, Seed, Time};
 
 use super::adapter::Adapter;
 use super::bundle::Bundle;
@@ -106,6 +106,18 @@ impl Direction {
             Source::Bundle(bundle) => counters.with_queue(bundle.queue_counters()),
             Source::PerFlow(_) => counters,
         }
+    }
+
+    /// Visits the packets that have sent some of their cells.
+    pub(super) fn begun(&self, visit: &mut dyn FnMut(&Packet)) {
+        if let Source::PerFlow(channels) = &self.source {
+            channels.begun().for_each(visit);
+        }
+    }
+
+    /// The packet whose cells are on the host's line at `at`, and the share of it that is still to come.
+    pub(super) fn under_way(&self, at: Time) -> Option<(PacketId, f64)> {
+        self.path.adapter.under_way(at)
     }
 
     /// What is transmitted from `at` on does not count as busy time.

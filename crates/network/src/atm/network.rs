@@ -63,6 +63,8 @@ pub(super) struct Cell {
     pub(super) flow: FlowId,
     /// Whether it is the last of its packet.
     pub(super) last: bool,
+    /// True if it was sent together with the one before it, of the same packet.
+    pub(super) follows: bool,
 }
 
 impl Network {
@@ -139,14 +141,14 @@ impl Network {
             return (false, false, Err(DropCause::Policed));
         }
         let tagged = !conforms && self.policing == Policing::Tag;
-        (conforms, tagged, self.switch(channel, cell.at, begins, is_rest, tagged))
+        (conforms, tagged, self.switch(channel, cell, begins, is_rest, tagged))
     }
 
     /// Puts a cell into the buffer, and so on its way.
     fn switch(
         &mut self,
         channel: &mut Channel,
-        at: Time,
+        Cell { at, follows, .. }: Cell,
         begins: bool,
         is_rest: bool,
         tagged: bool,
@@ -167,7 +169,11 @@ impl Network {
         self.transmitted += 1;
         let end = self.output.due(&self.free);
         // Times are rounded up, so that cells behind each other are some of them a nanosecond shorter.
-        self.busy.add(end, end.since(before).min(self.output.increment()));
+        let busy = end.since(before).min(self.output.increment());
+        match follows && channel.arrived {
+            true => self.busy.add_part(end, busy),
+            false => self.busy.add(end, busy),
+        }
         Ok(end + self.delay)
     }
 

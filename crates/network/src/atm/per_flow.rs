@@ -32,8 +32,9 @@ pub(super) struct PerFlow {
 struct Sender {
     shaped: Usage,
     channel: Channel,
-    /// The packet whose cells leave; nothing once it is known to be lost.
+    /// The packet whose cells leave, with what these took of the line; once it is known to be lost, since then.
     packet: Option<Packet>,
+    is_lost: bool,
     /// How many of its cells are left.
     cells: u64,
     waiting: VecDeque<Packet>,
@@ -90,8 +91,12 @@ impl PerFlow {
             sender.begin(now, packet, path);
         }
         sender.cells = sender.cells.saturating_sub(1);
-        let at = path.adapter.send(&mut sender.shaped, now);
-        let cell = Cell { sent: now, at, flow: FlowId(flow), last: sender.cells == 0 };
+        let at = path.adapter.send(&mut sender.shaped, now, false);
+        if let Some(packet) = &mut sender.packet {
+            packet.on_line += CELL;
+            path.adapter.carries(packet.id, CELL.count() as f64 / packet.on_line.count() as f64);
+        }
+        let cell = Cell { sent: now, at, flow: FlowId(flow), last: sender.cells == 0, follows: false };
         let arrival = path.network.carry(&mut sender.channel, cell);
         sender.settle(now, arrival, path, out);
         if sender.cells == 0 && sender.waiting.is_empty() {
@@ -105,6 +110,12 @@ impl PerFlow {
     pub(super) fn waiting(&self) -> Backlog {
         self.waiting
     }
+
+    /// The packets that have sent some of their cells.
+    pub(super) fn begun(&self) -> impl Iterator<Item = &Packet> {
+        let packets = self.channels.iter().filter_map(|sender| sender.packet.as_ref());
+        packets.filter(|packet| packet.on_line > Bytes::ZERO)
+    }
 }
 
 impl Sender {
@@ -116,25 +127,30 @@ impl Sender {
         path.counters.sojourns.record(sojourn);
         self.bytes = less(self.bytes, packet.size);
         self.cells = path.adapter.cells(packet.size);
-        packet.on_line = Bytes(CELL.count() * self.cells);
+        packet.on_line = Bytes::ZERO;
         self.packet = Some(packet);
+        self.is_lost = false;
     }
 
     /// Hands out the packet when its end is known: at the first cell that is lost, or at the last one.
     fn settle(&mut self, now: Time, arrival: Option<Time>, path: &mut Path, out: &mut Outcome) {
-        let arrival = arrival.filter(|_| self.cells == 0);
-        match (self.channel.lost(), arrival) {
-            (Some(cause), _) => {
-                if let Some(packet) = self.packet.take() {
-                    path.lose(now, packet, cause, out);
-                }
+        if let (Some(cause), false) = (self.channel.lost(), self.is_lost)
+            && let Some(packet) = self.packet.take()
+        {
+            self.is_lost = true;
+            // Cells that are still to come take their part of the line all the same.
+            self.packet = Some(Packet { on_line: Bytes::ZERO, bytes: Vec::new(), ..packet });
+            path.lose(now, packet, cause, out);
+        }
+        if self.cells > 0 {
+            return;
+        }
+        match (self.packet.take(), arrival) {
+            (Some(packet), _) if self.is_lost => {
+                out.wasted.extend(Some(packet).filter(|packet| packet.on_line > Bytes::ZERO));
             }
-            (None, Some(arrival)) => {
-                if let Some(packet) = self.packet.take() {
-                    path.deliver(now, packet, arrival, out);
-                }
-            }
-            (None, None) => {}
+            (Some(packet), Some(arrival)) => path.deliver(now, packet, arrival, out),
+            (packet, _) => self.packet = packet,
         }
     }
 }

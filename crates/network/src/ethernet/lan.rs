@@ -5,7 +5,7 @@ use core::mem;
 use std::collections::BinaryHeap;
 
 use trunkline_core::schema::Values;
-use trunkline_core::{Bytes, Destination, Duration, Packet, Port, Rate, Seed, Time};
+use trunkline_core::{Bytes, Destination, Duration, Packet, PacketId, Port, Rate, Seed, Time};
 
 use super::earliest::Earliest;
 use super::switch::{self, Frame, Output};
@@ -113,6 +113,7 @@ impl EthernetLan {
         packet.on_line = switch::on_line(&packet, station.overhead);
         station.counters.transmitted += packet.on_line;
         station.counters.busy.add(now + busy, busy);
+        station.counters.busy.carries(packet.id, 1.0);
         let known = if self.cuts_through && onward <= station.rate {
             end.min(now + station.rate.time_for(PREAMBLE_AND_HEADER))
         } else {
@@ -281,6 +282,10 @@ impl Medium for EthernetLan {
     fn behind_the_line(&self, visit: &mut dyn FnMut(&Packet)) {
         let passing = self.arrivals.iter().map(|Reverse((.., slot))| &self.slots[*slot as usize].packet);
         passing.chain(self.outputs.iter().flat_map(Output::waiting)).for_each(visit);
+    }
+
+    fn under_way(&self, from: Port, at: Time) -> Option<(PacketId, f64)> {
+        self.stations[usize::from(from.0)].counters.busy.under_way(at)
     }
 
     fn end_measurement(&mut self, at: Time) {

@@ -1,6 +1,6 @@
 //! A station: its queue, and what it may send when it has the token.
 
-use trunkline_core::{Bytes, Destination, Duration, Packet, Port, Rate, Seed, Time};
+use trunkline_core::{Bytes, Destination, Duration, Packet, PacketId, Port, Rate, Seed, Time};
 
 use super::token::Ring;
 use super::{Class, StationConfig, UNCOUNTED};
@@ -157,6 +157,7 @@ impl Station {
         let (end, busy) = line.transmit(now, on_ring);
         self.counters.transmitted += on_ring;
         self.counters.busy.add(end, busy);
+        self.counters.busy.carries(packet.id, 1.0);
         packet.on_line = on_ring.saturating_sub(UNCOUNTED);
         let sent = Sent { at: now, end, ring, from: index };
         let stations = ring.stations();
@@ -216,6 +217,11 @@ impl Station {
     /// How long it was sending in a measurement of this length.
     pub(super) fn busy(&self, over: Duration) -> Duration {
         self.counters.busy.measured(over)
+    }
+
+    /// The packet that it is sending at `at`, and the share of it that is still to come.
+    pub(super) fn under_way(&self, at: Time) -> Option<(PacketId, f64)> {
+        self.counters.busy.under_way(at)
     }
 
     /// Sending does not count as busy any more.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trunkline_core::{Address, Bytes, Duration, Ecn, FlowId, Packet, Port, Rate, Seed, Time};
+use trunkline_core::{Address, Bytes, Duration, Ecn, FlowId, Packet, PacketId, Port, Rate, Seed, Time};
 
 use super::T1Config;
 use super::frames::Frames;
@@ -329,6 +329,16 @@ impl Board {
         }
     }
 
+    /// The packets that the line has transmitted in part, with the bytes that this took.
+    pub(super) fn begun(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter().map(|passing| &passing.packet).filter(|packet| packet.on_line > Bytes::ZERO)
+    }
+
+    /// The packet whose chunk is on the line at `at`, and the share of what was transmitted of it that is still to come.
+    pub(super) fn under_way(&self, at: Time) -> Option<(PacketId, f64)> {
+        self.counters.busy.under_way(at)
+    }
+
     /// Transmissions do not count as busy time any more.
     pub(super) fn end_measurement(&mut self, at: Time) {
         self.counters.busy.end(at);
@@ -340,7 +350,9 @@ impl Board {
         self.on_line = Some((end, chunk.size));
         self.counters.transmitted += on_line;
         self.counters.busy.add(end, busy);
-        self.packets[chunk.slot as usize].packet.on_line += on_line;
+        let whole = &mut self.packets[chunk.slot as usize].packet;
+        whole.on_line += on_line;
+        self.counters.busy.carries(whole.id, on_line.count() as f64 / whole.on_line.count() as f64);
         let Some(mut packet) = self.part_with(chunk.slot, out) else { return };
         let passage = self.stage.pass(end + self.delay, &mut packet);
         if passage.lost {

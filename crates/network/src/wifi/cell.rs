@@ -155,6 +155,10 @@ impl Medium for WifiCell {
         self.stations.get(usize::from(from.0)).map(Station::waiting).unwrap_or_default()
     }
 
+    fn under_way(&self, from: Port, at: Time) -> Option<(PacketId, f64)> {
+        self.stations[usize::from(from.0)].counters.busy.under_way(at)
+    }
+
     fn end_measurement(&mut self, at: Time) {
         self.used.end(at);
         self.stations.iter_mut().for_each(|station| station.counters.busy.end(at));
@@ -340,6 +344,7 @@ impl WifiCell {
         let station = self.station(from);
         station.counters.transmitted += frame.size;
         station.counters.busy.add(end, airtime);
+        station.counters.busy.carries(frame.packet.id, 1.0);
         station.air.transmissions += 1;
         if frame.transmissions == 0 {
             station.note_sojourn(now.since(frame.packet.enqueued));
