@@ -298,6 +298,13 @@ pub struct Sink {
     pub fail: Option<Duration>,
 }
 
+impl Sink {
+    /// Returns true if it listens at this time, unless it has left.
+    pub fn has_joined(&self, at: Time) -> bool {
+        at >= Time::ZERO + self.join
+    }
+}
+
 /// Where the header by which a message is measured stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {

@@ -32,18 +32,20 @@ pub(crate) struct Sending<'a> {
 
 impl Observer for Sending<'_> {
     fn observe(&mut self, at: Time, id: FlowId, what: Observation, _: Option<&[u8]>) {
-        let counts: fn(Presence) -> bool = match what {
-            Observation::Sent { .. } => |sink| sink.is_awaited,
-            // A message that is refused is lost to each sink that listens, and to one that has failed unnoticed.
-            Observation::Refused { .. } => |sink| sink.is_awaited || !sink.is_away,
-            _ => return self.recorder.record(at, id, what),
+        let counts = |sink: usize, Presence { is_awaited, is_away }| match what {
+            Observation::Sent { .. } => is_awaited,
+            // A refused message is missing at each sink that listened when it was due, and at one that has failed unnoticed.
+            Observation::Refused { due, .. } => {
+                (is_awaited || !is_away) && self.flow.to.get(sink).is_none_or(|sink| sink.has_joined(due))
+            }
+            _ => sink == 0,
         };
-        if counts(self.first) {
+        if counts(0, self.first) {
             self.recorder.record(at, id, what);
         }
         for (place, sink) in (1..).zip(self.others) {
-            if counts(sink.presence) {
-                self.recorder.record(at, FlowId(id.0 + place * self.flow.meta.members), what);
+            if counts(place, sink.presence) {
+                self.recorder.record(at, FlowId(id.0 + place as u32 * self.flow.meta.members), what);
             }
         }
     }
@@ -78,6 +80,11 @@ impl Observer for Receiving<'_> {
         let Observation::Received { channel, sequence, sent, reflected, payload: length } = what else {
             return self.recorder.record(at, id, what);
         };
+        let meta = &self.flow.meta;
+        let sink = (id.0 - meta.first.0) / meta.members;
+        if self.flow.to.get(sink as usize).is_some_and(|sink| !sink.has_joined(sent)) {
+            return; // it was sent to the others
+        }
         let reader = match self.side {
             Side::Far(sink) => self.flow.to[usize::from(sink)].host,
             Side::Near => self.flow.from,
@@ -86,7 +93,6 @@ impl Observer for Receiving<'_> {
         let received = Observation::Received { channel, sequence, sent, reflected, payload: length };
         self.recorder.record(at, id, received);
         if let Some(payload) = payload {
-            let meta = &self.flow.meta;
             let member = FlowId(meta.first.0 + (id.0 - meta.first.0) % meta.members);
             let whole = self.covered.uncovered(member, channel, sequence, payload);
             self.recorder.payload(id, channel, sequence, &whole);

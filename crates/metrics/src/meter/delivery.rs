@@ -85,9 +85,16 @@ impl Window {
         }
     }
 
-    /// The window of a sink that is there for a part of the run only.
-    pub(super) fn within(&self, presence: &Range<Time>) -> Window {
-        Window { ends: self.ends.min(presence.end), ..self.clone() }
+    /// The window of the sink with this number, which is there for a part of the run only: it never receives messages that are under
+    /// way when it leaves.
+    pub(super) fn within(&self, sink: usize, presence: &Range<Time>) -> Window {
+        let ends = self.ends.min(presence.end);
+        Window {
+            ends,
+            propagation: self.propagation.get(sink).copied().into_iter().collect(),
+            drain: Some(self.drain.unwrap_or(Duration::MAX).min(presence.end.since(ends))),
+            ..self.clone()
+        }
     }
 
     /// The part of the run that a moment belongs to.
@@ -163,7 +170,10 @@ impl Delivery {
     /// which the channels are counted.
     pub(super) fn voice_channels(&self, window: &Window, active: Option<(Time, Time)>) -> u64 {
         let Some((begin, end)) = active else { return 0 };
-        let mut over = end.since(begin).saturating_sub(window.unheard());
+        // A message that has not arrived whole has not arrived.
+        let message = VOICE_CHANNEL.time_for(self.fastest_payload()).max(Duration::from_nanos(1));
+        let unheard = message * window.unheard().as_nanos().div_ceil(message.as_nanos());
+        let mut over = end.since(begin).saturating_sub(unheard);
         if self.has_backlog(window, begin, end) {
             over = over.max(self.last.since(begin).saturating_sub(self.fastest().unwrap_or_default()));
         }

@@ -383,7 +383,8 @@ impl FlowMeter {
         let counts = self.summary.counts;
         let sinks: Vec<SinkSummary> = core::mem::take(&mut self.sinks)
             .into_iter()
-            .map(|sink| sink.finish(&self.window, active))
+            .enumerate()
+            .map(|(number, sink)| sink.finish(number, &self.window, active))
             .collect();
         FlowSummary {
             loss: counts.share(counts.lost),
@@ -421,7 +422,10 @@ impl FlowMeter {
     /// active until the sinks stop listening: all of its bytes count.
     fn active(&mut self, end_of_run: Time) -> Option<(Time, Time)> {
         let there = self.meta.presence.first().filter(|_| self.sinks.is_empty());
-        self.window.end(there.map_or(end_of_run, |there| there.end.min(end_of_run)));
+        self.window.end(end_of_run);
+        if let Some(there) = there {
+            self.window = self.window.within(0, there);
+        }
         let (begin, end) = self.activity.span(self.meta.lasting, end_of_run)?;
         let goes_on = self.meta.lasting == Lasting::Volume && self.summary.counts.unfinished > 0;
         within(Some((begin, if goes_on { end.max(end_of_run + self.window.drain()) } else { end })), there)

@@ -33,8 +33,13 @@ impl SinkMeter {
     }
 
     /// The sink's summary over the part of the flow's active time in which it was there.
-    pub(super) fn finish(mut self, window: &Window, active: Option<(Time, Time)>) -> SinkSummary {
-        let clipped = self.presence.as_ref().map(|there| window.within(there));
+    pub(super) fn finish(
+        mut self,
+        number: usize,
+        window: &Window,
+        active: Option<(Time, Time)>,
+    ) -> SinkSummary {
+        let clipped = self.presence.as_ref().map(|there| window.within(number, there));
         let window = clipped.as_ref().unwrap_or(window);
         let active = within(active, self.presence.as_ref());
         let counts = self.counts;
