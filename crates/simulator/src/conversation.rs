@@ -56,7 +56,7 @@ pub(crate) struct Conversation {
     pub(crate) member: Option<FlowId>,
     /// True if its members' sources wait until it is connected.
     pub(crate) is_awaited: bool,
-    /// True if the run has ended before that.
+    /// True if its sources have ended before that.
     pub(crate) is_never_connected: bool,
     /// As whose packets those leave that no message caused, if it has a state of its own, which wants to be looked after.
     pub(crate) owner: Option<FlowId>,

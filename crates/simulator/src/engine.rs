@@ -31,7 +31,7 @@ use crate::transports;
 use crate::watch::Watch;
 use handing::{Handing, Kept};
 
-/// Counts the conversations of a flow that were not connected by the end of the run.
+/// Counts the conversations of a flow that were not connected while its sources sent.
 const NOT_CONNECTED: &str = "connections-not-made";
 
 /// How many events pass between two reports of progress: some milliseconds' worth.
@@ -313,6 +313,11 @@ impl<'s, 'g> Engine<'s, 'g> {
         self.network.end_measurement(self.now);
         recorder.end_measurement(self.now);
         self.end = self.end.min(self.now + self.scenario.drain);
+    }
+
+    /// Returns true until sources end. A conversation that is connected later carries nothing.
+    pub(crate) fn is_measuring(&self) -> bool {
+        self.now < Time::ZERO + self.scenario.duration
     }
 
     /// Counts a conversation that was never connected.

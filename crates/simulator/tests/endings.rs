@@ -3,6 +3,7 @@
 mod support;
 
 use support::{experiment, flow, simulate};
+use trunkline_core::Rate;
 
 /// The sink falls silent, the transport gives up after a while, and a source that sends as fast as it may has nothing any
 /// more that would hold it back: it ends with its conversation, and the run goes on.
@@ -33,6 +34,24 @@ fn a_flow_that_is_never_connected_is_refused_from_its_start_on() {
         assert_eq!((flow.counts.sent, flow.counts.refused), (0, 900), "{transport}: {:?}", flow.counts);
         assert_eq!(flow.transport_counters["connections-not-made"], 2, "{transport}");
         assert_eq!(flow.quality.as_ref().map(|quality| quality.ppl.value()), Some(1.0), "{transport}");
+    }
+}
+
+/// A connection that is made only in the drain time comes too late for every message: the source has ended by then.
+#[test]
+fn a_flow_that_is_connected_in_the_drain_time_is_refused_too() {
+    for transport in ["tcp", "sctp", "quic", "dccp", "xtp"] {
+        let flows = format!(
+            "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ncount = 2\ntransport = \"{transport}\"\n\
+             source = {{ kind = \"voice\", samples = 160 }}\n"
+        );
+        let text = experiment("", &flows).text.replace("\"10 s\"", "\"1 s\"\ndrain = \"9 s\"");
+        let summary = simulate(&support::parse(&text.replace("\"10 ms\"", "\"800 ms\"")));
+        let flow = flow(&summary, "voice");
+        assert_eq!((flow.counts.sent, flow.counts.refused), (0, 100), "{transport}: {:?}", flow.counts);
+        assert_eq!(flow.transport_counters["connections-not-made"], 2, "{transport}");
+        let (offered, user) = (flow.throughput.offered.bits_per_second(), flow.throughput.user);
+        assert!(offered.abs_diff(128_000) < 3_000 && user == Rate::ZERO, "{transport}: {offered}");
     }
 }
 

@@ -110,7 +110,7 @@ impl Engine<'_, '_> {
                     Happened::Writable => writable = true,
                     Happened::Connected => {
                         writable = true;
-                        if side == Side::Near {
+                        if side == Side::Near && self.is_measuring() {
                             self.begin(index, self.now);
                         }
                     }
