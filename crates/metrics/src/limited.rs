@@ -22,8 +22,10 @@ pub struct SendLimit {
     pub blocks: Option<u64>,
     /// The option that limits real sockets, and by how much: profiles and options of our engine do not hold there.
     pub on_sockets: Option<(&'static str, Bytes)>,
-    /// The propagation delay of the way back; `None` where that is not known, or counts in the latency.
+    /// The least time of an acknowledgement on the way back; `None` where that is not known.
     pub back: Option<Duration>,
+    /// The rate of the slowest link of the way back; `None` where that is not known.
+    pub narrowest_back: Option<Rate>,
 }
 
 /// The limit that held a flow back.
@@ -127,8 +129,9 @@ impl SendLimit {
     fn of_a_packet(&self, reached: &Reached) -> Option<Duration> {
         match (self.packet, self.narrowest, reached.propagation) {
             (Some(packet), Some(narrowest), Some(propagation)) if reached.message > packet => {
-                let times = if reached.is_round_trip { 2 } else { 1 };
-                Some(reached.fastest.min(propagation + narrowest.time_for(packet) * times))
+                let back = Some(self.narrowest_back.unwrap_or(narrowest)).filter(|_| reached.is_round_trip);
+                let back = back.map_or(Duration::ZERO, |rate| rate.time_for(packet));
+                Some(reached.fastest.min(propagation + narrowest.time_for(packet) + back))
             }
             (Some(_), Some(_), Some(_)) => Some(reached.fastest),
             _ if reached.message.count() * PART_OF_LIMIT > self.bytes.count() => None,
@@ -165,6 +168,7 @@ mod tests {
             blocks: None,
             on_sockets: None,
             back: Some(Duration::from_millis(15)),
+            narrowest_back: Some(MBIT(narrowest)),
         }
     }
 
@@ -223,9 +227,32 @@ mod tests {
         // 251,500 B, of which as much would be used as of the 16 KiB: 2 MiB in 13.75 s of 1.3 Mbit/s.
         assert_eq!(limited.enough, Some(Bytes(268_555)));
         // Over a network that is not known such a message says nothing of a packet.
-        let unknown = SendLimit { narrowest: None, carries: None, packet: None, back: None, ..window };
+        let unknown = SendLimit {
+            narrowest: None,
+            carries: None,
+            packet: None,
+            back: None,
+            narrowest_back: None,
+            ..window
+        };
         assert_eq!(unknown.judge(Reached { propagation: None, ..reached }), None);
     }
+
+    /// The answer of a packet of 1500 B takes 12 ms at 1 Mbit/s, after 600 us at 20 Mbit/s.
+    #[test]
+    fn the_way_back_of_a_round_trip_has_its_own_rate() {
+        let window = SendLimit { bytes: Bytes(64 << 10), narrowest_back: Some(MBIT(1)), ..window(20) };
+        let reached = Reached {
+            user: MBIT(10),
+            fastest: Duration::from_millis(500),
+            is_round_trip: true,
+            message: Bytes(50_000),
+            propagation: Some(Duration::from_millis(30)),
+            ..reached(0, None)
+        };
+        assert_eq!(window.judge(reached).unwrap().round_trip, Duration::from_micros(42_600));
+    }
+
     #[test]
     fn a_message_of_more_blocks_than_the_window_holds_takes_several_round_trips_itself() {
         // URP: three blocks of 256 bytes over 1 Mbit/s and 2 x 40 ms; a message of four is delivered after two round trips.

@@ -122,7 +122,14 @@ pub(crate) fn metas(flows: impl Iterator<Item = FlowMeta>, backend: Backend) -> 
         if backend.has_links_of_file() {
             return FlowMeta { send_limit, ..meta };
         }
-        let unknown = |limit| SendLimit { narrowest: None, carries: None, packet: None, back: None, ..limit };
+        let unknown = |limit| SendLimit {
+            narrowest: None,
+            carries: None,
+            packet: None,
+            back: None,
+            narrowest_back: None,
+            ..limit
+        };
         FlowMeta {
             propagation: Vec::new(),
             wander: Duration::ZERO,

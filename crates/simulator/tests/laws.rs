@@ -165,6 +165,19 @@ fn the_option_that_limits_the_window_of_tcp_is_named() {
     }
 }
 
+/// An acknowledgement of 40 B takes 2.5 ms of the way back at 128 kbit/s.
+#[test]
+fn the_round_trip_of_a_window_is_that_of_both_ways() {
+    let summary = simulate(&parse(
+        "name = \"test\"\nduration = \"5 s\"\n[hosts]\na = {}\nb = {}\n[link.dsl]\nbetween = [\"a\", \"b\"]\n\
+         rate = \"20 Mbit/s\"\ndelay = \"20 ms\"\n[link.dsl.backward]\nrate = \"128 kbit/s\"\ndelay = \"30 ms\"\n\
+         [flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = { kind = \"tcp\", window = \"16 KiB\" }\nsource = \"bulk\"\n",
+    ));
+    let limited = flow(&summary, "bulk").limited_by.as_ref().expect("the window is named");
+    let least = Duration::from_micros(50_000 + 600 + 2_500);
+    assert!((least..least + Duration::from_millis(1)).contains(&limited.round_trip), "{limited:?}");
+}
+
 #[test]
 fn a_shared_link_is_full_and_never_more() {
     let bulk = "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = { kind = \"tcp\", window = \"32 KiB\" }\n\

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trunkline_core::schema::{Kind, Value};
-use trunkline_core::{Duration, FlowId, Rate, Time};
+use trunkline_core::{Bytes, Duration, FlowId, Rate, Time};
 use trunkline_metrics::{FlowMeta, Lasting, Measured, SendLimit};
 use trunkline_network::medium;
 use trunkline_traffic::{Answer, CustomSource};
@@ -367,6 +367,9 @@ fn presence(sinks: &[Sink]) -> Vec<Range<Time>> {
     sinks.iter().map(of_sink).collect()
 }
 
+/// The least that an acknowledgement takes on a link: the headers of IP and TCP.
+const ACKNOWLEDGEMENT: Bytes = Bytes(40);
+
 /// The most that a flow's conversations may have under way, on the path to its first sink. `None` where it is not known how
 /// much that path carries, as over a shared medium: then nobody can tell what limits the flow.
 fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
@@ -375,6 +378,8 @@ fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
     let sink = flow.to.first()?;
     let direction = |step: &PathStep| &links[step.link].directions[usize::from(step.from_port)];
     let narrowest = sink.forward.iter().map(|step| capacity(*step, links)).min()??;
+    let back = || sink.backward.iter().filter_map(|step| capacity(*step, links));
+    let acknowledgement = back().map(|rate| rate.time_for(ACKNOWLEDGEMENT));
     Some(SendLimit {
         option,
         bytes,
@@ -384,7 +389,8 @@ fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
         packet: sink.forward.iter().map(|step| direction(step).mtu).chain(block).min(),
         blocks: flow.transport.window_in_blocks(),
         on_sockets: flow.transport.in_flight(),
-        back: Some(propagation_of(&sink.backward, links)),
+        back: Some(acknowledgement.fold(propagation_of(&sink.backward, links), |sum, time| sum + time)),
+        narrowest_back: back().min(),
     })
 }
 
