@@ -28,10 +28,13 @@ const TOOLS: &[&str] = &["tar", "xz", "make", "gcc", "flex", "bison", "bc"];
 /// The Debian packages with the source and all that builds it.
 const PACKAGES: &str = "linux-source-6.1 build-essential flex bison bc libelf-dev libssl-dev xz-utils";
 
-/// The source that draws random numbers of this machine, and its replacement, which draws those of a seed if there is one.
-const RANDOM: &str = "arch/um/os-Linux/util.c";
-const OF_THE_MACHINE: &str = "\treturn getrandom(buf, len, flags);\n";
-const OF_A_SEED: &str = include_str!("build/random.c");
+/// What is changed in the source: a file, a text of it, and its replacement.
+const CHANGES: &[(&str, &str, &str)] = &[
+    // Random numbers are those of a seed if there is one, not those of this machine.
+    ("arch/um/os-Linux/util.c", "\treturn getrandom(buf, len, flags);\n", include_str!("build/random.c")),
+    // Timers count 250 jiffies a second, as Debian's kernels do, not 100.
+    ("arch/um/Kconfig", "config HZ\n\tint\n\tdefault 100\n", "config HZ\n\tint\n\tdefault 250\n"),
+];
 
 /// Options of the kernel, beside the defaults of its architecture.
 const OPTIONS: &str = include_str!("build/options.config");
@@ -63,7 +66,7 @@ pub enum BuildError {
     )]
     Folder(PathBuf),
     /// The source is another one.
-    #[error("`{}` does not call getrandom as that of Linux 6.1 does", .0.display())]
+    #[error("`{}` is not that of Linux 6.1; install Debian's linux-source-6.1 again", .0.display())]
     Source(PathBuf),
     /// A step failed.
     #[error("`{step}` failed; its output ends with:\n{output}\nneeded are the Debian packages {PACKAGES}")]
@@ -146,12 +149,14 @@ fn build_from(
     let (_lock, place) = place(folder).map_err(at(folder))?;
     let steps = Steps { folder: place.path(), progress, stop };
     steps.run(Command::new("tar").args(["--strip-components=1", "-xf"]).arg(source))?;
-    let random = place.path().join(RANDOM);
-    let text = fs::read_to_string(&random).map_err(at(&random))?;
-    if !text.contains(OF_THE_MACHINE) {
-        return Err(BuildError::Source(random));
+    for (file, old, new) in CHANGES {
+        let file = place.path().join(file);
+        let text = fs::read_to_string(&file).map_err(at(&file))?;
+        if !text.contains(old) {
+            return Err(BuildError::Source(file));
+        }
+        fs::write(&file, text.replacen(old, new, 1)).map_err(at(&file))?;
     }
-    fs::write(&random, text.replacen(OF_THE_MACHINE, OF_A_SEED, 1)).map_err(at(&random))?;
     let make = |arguments: &[&str]| {
         // The job server of a `make` above this program is not for this one.
         steps.run(Command::new("make").env_remove("MAKEFLAGS").arg("ARCH=um").args(arguments))
@@ -234,11 +239,13 @@ mod tests {
 
     use super::*;
 
-    /// Makes the source of a small Linux, whose kernel is a text with its options and random numbers.
+    /// Makes the source of a small Linux, whose kernel is a text with its options and what is changed.
     fn source(folder: &Path, makefile: &str) -> PathBuf {
         let tree = folder.join("tree/linux");
         fs::create_dir_all(tree.join("arch/um/os-Linux")).expect("a folder");
-        fs::write(tree.join(RANDOM), format!("int f()\n{{\n{OF_THE_MACHINE}}}\n")).expect("a file");
+        for (file, old, _) in CHANGES {
+            fs::write(tree.join(file), format!("before\n{old}after\n")).expect("a file");
+        }
         fs::write(tree.join("Makefile"), makefile).expect("a file");
         let source = folder.join("source.tar");
         let tar = Command::new("tar")
@@ -253,7 +260,7 @@ mod tests {
     }
 
     const MAKEFILE: &str = "defconfig:\n\techo CONFIG_FIRST=y >.config\nolddefconfig:\n\ttest $(ARCH) = um\n\
-                            linux:\n\tcat .config arch/um/os-Linux/util.c >linux\n";
+                            linux:\n\tcat .config arch/um/os-Linux/util.c arch/um/Kconfig >linux\n";
 
     /// The folder of kernels, the result of a build from such a makefile, and the names in the folder.
     fn built(makefile: &str, stop: bool) -> Option<(Result<String, BuildError>, Vec<String>)> {
@@ -271,12 +278,13 @@ mod tests {
     }
 
     #[test]
-    fn the_options_and_the_random_numbers_are_ours_and_only_the_kernel_is_kept() {
+    fn the_options_random_numbers_and_jiffies_are_ours_and_only_the_kernel_is_kept() {
         let Some((kernel, names)) = built(MAKEFILE, false) else { return };
         let kernel = kernel.expect("it can be built");
         assert!(kernel.starts_with("CONFIG_FIRST=y\n"), "{kernel}");
         assert!(kernel.contains("CONFIG_UML_TIME_TRAVEL_SUPPORT=y\n"), "{kernel}");
         assert!(kernel.contains("UML_RANDOM_SEED"), "{kernel}");
+        assert!(kernel.contains("default 250\nafter\n") && !kernel.contains("default 100"), "{kernel}");
         assert_eq!(names, ["mine"]);
     }
 
