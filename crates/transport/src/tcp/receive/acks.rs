@@ -10,6 +10,8 @@ use crate::tcp::send_after as after;
 
 /// So many acknowledgements of what lies behind a gap are sent at once, for the peer's fast retransmit.
 const UNCOMPRESSED: u8 = 3;
+/// Acknowledgements are not held back for more rows than this (Linux's `TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED_ROWS: usize = 2;
 /// A peer that answers within the delay so often is interactive.
 const INTERACTIVE: u8 = 3;
 
@@ -43,6 +45,8 @@ pub(super) struct Acks {
     /// Acknowledgements that were held back, when they are sent, and the place that they were for.
     compressed: u32,
     compressed_until: Option<Time>,
+    /// Those that were held back are to be sent now, without the row that has changed last.
+    pub(super) is_overdue: bool,
     repeated_for: u64,
     repeated: u8,
 }
@@ -65,6 +69,7 @@ impl Acks {
             data_at: Time::ZERO,
             compressed: 0,
             compressed_until: None,
+            is_overdue: false,
             repeated_for: 0,
             repeated: 0,
         }
@@ -166,7 +171,7 @@ impl Acks {
         (self.is_scheduled, self.is_due, self.is_held) = (false, false, false);
         (self.is_pushed, self.is_pushed_twice) = (false, false);
         self.timer = None;
-        (self.compressed, self.compressed_until) = (0, None);
+        (self.compressed, self.compressed_until, self.is_overdue) = (0, None, false);
     }
 
     /// Lets the acknowledgement wait, as long as the peer's rhythm suggests.
@@ -210,6 +215,12 @@ impl Acks {
             let share = pace.round_trip / 20;
             self.compressed_until = Some(now + compress.delay.min(share).max(Duration::from_nanos(1)));
         }
+    }
+
+    /// A row has changed behind so many others. Acknowledgements that were held back are sent at once, since one segment may
+    /// have no room for all rows that have changed. As in Linux, they do not report this change: the next one does.
+    pub(super) fn changed_row(&mut self, others: usize) {
+        self.is_overdue |= self.compressed > 0 && others >= EXPECTED_ROWS;
     }
 }
 
@@ -278,7 +289,7 @@ impl Receiver {
 
     /// Returns true if an acknowledgement is to be sent.
     pub(in crate::tcp) fn is_ack_due(&self) -> bool {
-        self.acks.is_due && !self.acks.is_held
+        self.acks.is_overdue || self.acks.is_due && !self.acks.is_held
     }
 
     /// Returns true if an acknowledgement waits for the application to read.

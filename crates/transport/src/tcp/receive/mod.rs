@@ -221,8 +221,10 @@ impl Receiver {
         if data.len() >= 128 {
             self.grow_window(data.len());
         }
-        self.acks.is_scheduled = true;
-        self.decide(now, false, pace);
+        if !self.acks.is_overdue {
+            self.acks.is_scheduled = true;
+            self.decide(now, false, pace);
+        }
     }
 
     /// Notes the peer's FIN behind the byte before `at`, unless something lies behind it. It cannot move: its place may be in a
@@ -259,14 +261,16 @@ impl Receiver {
             push(self.sequence_of(from), self.sequence_of(to));
             left -= 1;
         }
-        for (from, to) in self.recent.into_iter().filter(|row| row.0 < row.1).take(left) {
+        let newest = usize::from(self.acks.is_overdue);
+        for (from, to) in self.recent.into_iter().skip(newest).filter(|row| row.0 < row.1).take(left) {
             push(self.sequence_of(from), self.sequence_of(to));
         }
     }
 
     /// How many blocks there are to be reported.
     pub(super) fn block_count(&self) -> usize {
-        usize::from(self.duplicate.is_some()) + self.recent.iter().filter(|row| row.0 < row.1).count()
+        let rows = self.recent.iter().skip(usize::from(self.acks.is_overdue)).filter(|row| row.0 < row.1);
+        usize::from(self.duplicate.is_some()) + rows.count()
     }
 
     /// Whether an empty buffer holds memory.
@@ -345,6 +349,10 @@ impl Receiver {
 
     /// A row that was just added to is reported first; those that it has taken in disappear.
     fn note_recent(&mut self, row: (u64, u64)) {
+        let is_known = |other: &(u64, u64)| row.0 <= other.1 && other.0 <= row.1;
+        let others =
+            self.recent.iter().filter(|other| other.0 < other.1).take_while(|other| !is_known(other));
+        self.acks.changed_row(others.count());
         let mut kept = [row, (0, 0), (0, 0), (0, 0)];
         let others = self.recent.iter().filter(|other| other.1 < row.0 || row.1 < other.0);
         for (place, other) in kept[1..].iter_mut().zip(others.filter(|other| other.0 < other.1)) {
