@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 pub fn build(name: &str, folder: &Path) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(format!("{name}.cc"));
     let program = folder.join(name);
-    let libraries =
-        ["applications", "point-to-point", "internet", "network", "core"].map(|l| format!("-lns3-{l}"));
+    let libraries = ["applications", "point-to-point", "traffic-control", "internet", "network", "core"]
+        .map(|l| format!("-lns3-{l}"));
     let mut compiler = Command::new("g++");
     compiler.args(["-O2", "-std=c++17"]).arg(source).arg("-o").arg(&program).args(libraries);
     let built = compiler.stderr(Stdio::null()).status();

@@ -21,8 +21,14 @@ pub(crate) enum Queue {
     Fifo(f64),
     /// CoDel with its defaults.
     Codel,
+    /// CoDel that marks; the transfers negotiate ECN.
+    CodelEcn,
     /// FQ-CoDel with its defaults.
     FqCodel,
+    /// FQ-CoDel, which marks by default; the transfers negotiate ECN.
+    FqCodelEcn,
+    /// FQ-CoDel that marks what has waited for so many milliseconds; for DCTCP.
+    Marking(u64),
     /// PIE with its defaults.
     Pie,
 }
@@ -50,6 +56,11 @@ impl Cell {
     /// The bandwidth-delay product, in bytes.
     pub(crate) fn product(&self) -> f64 {
         (self.rate * self.round_trip * 1000 / 8) as f64
+    }
+
+    /// Whether the transfers ask for ECN themselves; DCTCP does so anyway.
+    pub(crate) fn negotiates_ecn(&self) -> bool {
+        matches!(self.queue, Queue::CodelEcn | Queue::FqCodelEcn)
     }
 
     /// All cells of the matrix.
@@ -107,6 +118,15 @@ const CELLS: &[&str] = &[
     "10M,40ms,fifo-4,1,bbr",
     "50M,40ms,fifo-1,1,bbr",
     "10M,40ms,codel,1,bbr",
+    "10M,10ms,marking-1,1,dctcp",
+    "10M,40ms,marking-5,4,dctcp",
+    "50M,10ms,marking-1,4,dctcp",
+    // Marks instead of losses.
+    "10M,40ms,codel-ecn,1,cubic",
+    "10M,40ms,codel-ecn,4,cubic",
+    "10M,40ms,fq-codel-ecn,1,cubic",
+    "50M,40ms,fq-codel-ecn,4,cubic",
+    "10M,40ms,codel-ecn,4,reno",
     // Random loss.
     "10M,40ms,fifo-1,1,cubic,0.1%",
     "10M,40ms,fifo-1,1,cubic,1%",
@@ -129,7 +149,10 @@ impl fmt::Display for Queue {
         match self {
             Queue::Fifo(products) => write!(f, "fifo-{products}"),
             Queue::Codel => f.write_str("codel"),
+            Queue::CodelEcn => f.write_str("codel-ecn"),
             Queue::FqCodel => f.write_str("fq-codel"),
+            Queue::FqCodelEcn => f.write_str("fq-codel-ecn"),
+            Queue::Marking(milliseconds) => write!(f, "marking-{milliseconds}"),
             Queue::Pie => f.write_str("pie"),
         }
     }
@@ -141,11 +164,16 @@ impl FromStr for Queue {
     fn from_str(text: &str) -> Result<Queue, String> {
         match text {
             "codel" => Ok(Queue::Codel),
+            "codel-ecn" => Ok(Queue::CodelEcn),
             "fq-codel" => Ok(Queue::FqCodel),
+            "fq-codel-ecn" => Ok(Queue::FqCodelEcn),
             "pie" => Ok(Queue::Pie),
             _ => {
-                let products = text.strip_prefix("fifo-").and_then(|products| products.parse().ok());
-                products.map(Queue::Fifo).ok_or_else(|| format!("`{text}` is not a queue"))
+                let fifo = text.strip_prefix("fifo-").and_then(|products| products.parse().ok());
+                let marking = text.strip_prefix("marking-").and_then(|time| time.parse().ok());
+                fifo.map(Queue::Fifo)
+                    .or(marking.map(Queue::Marking))
+                    .ok_or_else(|| format!("`{text}` is not a queue"))
             }
         }
     }

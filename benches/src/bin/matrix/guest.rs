@@ -63,6 +63,9 @@ fn path(cell: &Cell) -> Result<(), Box<dyn Error>> {
     for host in ["a", "b"] {
         ip(&format!("netns exec {host} sysctl -q -w net.ipv4.ip_forward=1"))?;
     }
+    if cell.negotiates_ecn() {
+        ip("netns exec home sysctl -q -w net.ipv4.tcp_ecn=1")?;
+    }
     line(cell, "a", "b")?;
     line(cell, "b", "a")?;
     let delay = cell.round_trip * 1000 / 2;
@@ -79,7 +82,9 @@ fn line(cell: &Cell, from: &str, to: &str) -> Result<(), Box<dyn Error>> {
         // The packet that the token bucket lets wait stays in the FIFO; that which a line transmits does not.
         Queue::Fifo(products) => format!("bfifo limit {:.0}", products * cell.product() + packet as f64),
         Queue::Codel => "codel".to_owned(),
-        Queue::FqCodel => "fq_codel".to_owned(),
+        Queue::CodelEcn => "codel ecn".to_owned(),
+        Queue::FqCodel | Queue::FqCodelEcn => "fq_codel".to_owned(),
+        Queue::Marking(milliseconds) => format!("fq_codel ce_threshold {milliseconds}ms"),
         Queue::Pie => "pie".to_owned(),
     };
     tc(from, &format!("dev to-{to} parent 1:1 {queue}"))
@@ -160,6 +165,8 @@ struct Sink {
 fn sinks(cell: &Cell, start: Instant) -> std::io::Result<Arc<Vec<Sink>>> {
     let sinks: Arc<Vec<Sink>> = Arc::new((0..cell.flows).map(|_| Sink::default()).collect());
     let listener = TcpListener::bind(SocketAddrV4::new(SERVER, BULK))?;
+    // DCTCP's receiver echoes each mark, that of others echoes until the sender has reduced its window.
+    setsockopt(&listener, sockopt::TcpCongestion, &cell.control.clone().into())?;
     let all = Arc::clone(&sinks);
     thread::spawn(move || {
         for (number, connection) in listener.incoming().take(all.len()).enumerate() {

@@ -12,6 +12,8 @@ mod guest;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
+mod ns3;
+#[cfg(target_os = "linux")]
 mod sim;
 #[cfg(target_os = "linux")]
 mod table;

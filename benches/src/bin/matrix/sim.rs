@@ -8,8 +8,8 @@ use trunkline_metrics::{FlowMeta, Meter, Observation, Recorder};
 
 use crate::cell::{Cell, INTERVAL, Measured, OVERHEAD, Queue, SECONDS, VOICE};
 
-/// Simulates a cell.
-pub(crate) fn measure(cell: &Cell) -> Result<Measured, Box<dyn Error>> {
+/// Simulates a cell, with the random numbers of one run.
+pub(crate) fn measure(cell: &Cell, run: u32) -> Result<Measured, Box<dyn Error>> {
     let experiment = experiment(&file(cell));
     let scenario = &experiment.points[0].scenario;
     let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
@@ -22,7 +22,7 @@ pub(crate) fn measure(cell: &Cell) -> Result<Measured, Box<dyn Error>> {
     };
     let mut nobody = ();
     let mut both = (Meter::new(&metas, &mut nobody), seen);
-    let outcome = trunkline_simulator::run(scenario, Seed::new(7, 0), &mut both, &mut GoOn)?;
+    let outcome = trunkline_simulator::run(scenario, Seed::new(7, run), &mut both, &mut GoOn)?;
     let (meter, seen) = both;
     let summary = meter.finish(outcome);
     let counters = &summary.flows[0].transport_counters;
@@ -47,13 +47,19 @@ fn file(cell: &Cell) -> String {
         Queue::Fifo(products) => {
             format!("{{ kind = \"fifo\", limit = \"{:.0} B\" }}", products * cell.product())
         }
-        Queue::Codel | Queue::FqCodel => format!("\"{queue}\""),
+        Queue::Codel => "\"codel\"".to_owned(),
+        Queue::CodelEcn => "{ kind = \"codel\", ecn = true }".to_owned(),
+        Queue::FqCodel | Queue::FqCodelEcn => "\"fq-codel\"".to_owned(),
+        Queue::Marking(milliseconds) => {
+            format!("{{ kind = \"fq-codel\", ce-threshold = \"{milliseconds} ms\" }}")
+        }
         // What Linux's `sch_pie` always does.
         Queue::Pie => {
             "{ kind = \"pie\", derandomise = true, cap-increase = true, raise-above-250ms = true }".to_owned()
         }
     };
     let bytes = if *volume == 0 { String::new() } else { format!(", bytes = \"{volume} B\"") };
+    let ecn = if cell.negotiates_ecn() { ", ecn = \"on\"" } else { "" };
     let delay = *round_trip as f64 / 2.0;
     let interval = Duration::from_nanos(INTERVAL).as_secs_f64();
     format!(
@@ -62,7 +68,7 @@ fn file(cell: &Cell) -> String {
          [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"{rate} Mbit/s\"\ndelay = \"{delay} ms\"\noverhead = \"{OVERHEAD} B\"\n\
          queue = {queue}\n[link.trunk.forward]\nloss = \"{loss} %\"\n\
          [flow.load]\nfrom = \"a\"\nto = \"b\"\ncount = {flows}\nframing = \"none\"\n\
-         transport = {{ kind = \"tcp\", congestion-control = \"{control}\" }}\n\
+         transport = {{ kind = \"tcp\", congestion-control = \"{control}\"{ecn} }}\n\
          source = {{ kind = \"bulk\", message = \"1 KB\"{bytes} }}\n\
          [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
          source = {{ kind = \"load\", message = \"{VOICE} B\", interval = \"{interval} s\" }}\n"
