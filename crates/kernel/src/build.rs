@@ -28,7 +28,7 @@ const TOOLS: &[&str] = &["tar", "xz", "make", "gcc", "flex", "bison", "bc"];
 /// The Debian packages with the source and all that builds it.
 const PACKAGES: &str = "linux-source-6.1 build-essential flex bison bc libelf-dev libssl-dev xz-utils";
 
-/// What is changed in the source: a file, a text of it, and its replacement.
+/// Changes to the source: a file, a text of it, and its replacement.
 const CHANGES: &[(&str, &str, &str)] = &[
     // Random numbers are those of a seed if there is one, not those of this machine.
     ("arch/um/os-Linux/util.c", "\treturn getrandom(buf, len, flags);\n", include_str!("build/random.c")),

@@ -27,7 +27,7 @@ pub(crate) enum Queue {
     FqCodel,
     /// FQ-CoDel, which marks by default; the transfers negotiate ECN.
     FqCodelEcn,
-    /// FQ-CoDel that marks what has waited for so many milliseconds; for DCTCP.
+    /// FQ-CoDel that marks packets which have waited for longer than this, in milliseconds; for DCTCP.
     Marking(u64),
     /// PIE with its defaults.
     Pie,
@@ -58,7 +58,7 @@ impl Cell {
         (self.rate * self.round_trip * 1000 / 8) as f64
     }
 
-    /// Whether the transfers ask for ECN themselves; DCTCP does so anyway.
+    /// Returns true if the transfers ask for ECN themselves; DCTCP does so anyway.
     pub(crate) fn negotiates_ecn(&self) -> bool {
         matches!(self.queue, Queue::CodelEcn | Queue::FqCodelEcn)
     }

@@ -217,7 +217,7 @@ impl Acks {
         }
     }
 
-    /// A row has changed behind so many others. Acknowledgements that were held back are sent at once, since one segment may
+    /// A row has changed behind this number of others. Acknowledgements that were held back are sent at once, since one segment may
     /// have no room for all rows that have changed. As in Linux, they do not report this change: the next one does.
     pub(super) fn changed_row(&mut self, others: usize) {
         self.is_overdue |= self.compressed > 0 && others >= EXPECTED_ROWS;
