@@ -315,20 +315,20 @@ pub struct JitterSummary {
     pub mean_absolute_deviation: Duration,
     /// Standard deviation of latency.
     pub standard_deviation: Duration,
-    /// Interarrival jitter J at the end, mean over channels (RFC 3550 section 6.4.1).
-    pub interarrival: Duration,
-    /// Mean of |IPDV| of consecutive messages (RFC 3393 with consecutive selection).
-    pub ipdv_mean: Duration,
+    /// Interarrival jitter J at the end, mean over channels (RFC 3550 section 6.4.1); `None` if no channel had two arrivals.
+    pub interarrival: Option<Duration>,
+    /// Mean of |IPDV| of consecutive messages (RFC 3393 with consecutive selection); `None` if no two of them arrived.
+    pub ipdv_mean: Option<Duration>,
     /// 99.9th percentile of |IPDV|.
-    pub ipdv_p999: Duration,
+    pub ipdv_p999: Option<Duration>,
     /// Mean of PDV, latency minus the smallest latency (RFC 5481 section 4.2).
     pub pdv_mean: Duration,
     /// 99.9th percentile of PDV.
     pub pdv_p999: Duration,
-    /// Mean time between arrivals of one channel (Lamont et al. 1998).
-    pub interarrival_mean: Duration,
-    /// Standard deviation of the time between arrivals of one channel (Lamont et al. 1998).
-    pub interarrival_standard_deviation: Duration,
+    /// Mean time between arrivals of one channel (Lamont et al. 1998); `None` if no channel had two.
+    pub interarrival_mean: Option<Duration>,
+    /// Standard deviation of the time between arrivals of one channel (Lamont et al. 1998); `None` of fewer than two times.
+    pub interarrival_standard_deviation: Option<Duration>,
 }
 
 /// Hawley's robust estimates (Hawley 1989 sections 4.2.1 and 4.3.1), over the first

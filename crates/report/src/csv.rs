@@ -258,7 +258,7 @@ fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
                 flow.members.to_string(),
                 flow.channels.to_string(),
                 measured(flow).to_owned(),
-                flow.latency.map_or("", |l| if l.exact { "exact" } else { "histogram" }).to_owned(),
+                percentiles(flow).to_owned(),
                 flow.quality.as_ref().map_or("", |quality| &quality.codec).to_owned(),
                 flow.quality.as_ref().map_or(String::new(), |quality| quality.outside_model().join("; ")),
             ];
@@ -279,6 +279,15 @@ fn sinks(run: &StoredRun, table: &mut Table) -> Written {
         let names = flow.sinks.iter().map(|sink| &sink.sink);
         names.chain(flow.each.iter().map(|single| &single.flow)).map(row).collect()
     })
+}
+
+/// Origin of the row's percentiles.
+fn percentiles(flow: &FlowSummary) -> &'static str {
+    match (flow.latency, of_flows().any(|figure| figure.is_from_histogram(flow, None))) {
+        (None, _) => "",
+        (_, true) => "histogram",
+        (_, false) => "exact",
+    }
 }
 
 fn measured(flow: &FlowSummary) -> &'static str {

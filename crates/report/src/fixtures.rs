@@ -129,13 +129,13 @@ pub(crate) fn flow(made: &Made, live: bool, draw: &mut Draw) -> FlowSummary {
         summary.jitter = Some(JitterSummary {
             mean_absolute_deviation: seconds(deviation * 0.8),
             standard_deviation: seconds(deviation),
-            interarrival: seconds(deviation * 0.3),
-            ipdv_mean: seconds(deviation * 0.4),
-            ipdv_p999: seconds(deviation * 4.0),
+            interarrival: Some(seconds(deviation * 0.3)),
+            ipdv_mean: Some(seconds(deviation * 0.4)),
+            ipdv_p999: Some(seconds(deviation * 4.0)),
             pdv_mean: seconds(mean - made.base),
             pdv_p999: seconds(deviation * 6.0),
-            interarrival_mean: Duration::from_millis(10),
-            interarrival_standard_deviation: seconds(deviation * 0.5),
+            interarrival_mean: Some(Duration::from_millis(10)),
+            interarrival_standard_deviation: Some(seconds(deviation * 0.5)),
         });
         summary.robust = Some(RobustDelay {
             minimum: seconds(made.base),

@@ -190,10 +190,12 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
     })
 }
 
-/// Returns true if no percentile of latency of a flow, or of one of its sinks, comes from a histogram.
-fn has_exact_percentiles(flow: &FlowSummary) -> bool {
-    let of_sinks = flow.sinks.iter().filter_map(|sink| sink.latency);
-    flow.latency.into_iter().chain(of_sinks).all(|latency| latency.exact)
+/// Returns true if no percentile of a flow, or of one of its sinks or parts, comes from a histogram.
+pub(crate) fn has_exact_percentiles(flow: &FlowSummary) -> bool {
+    let sinks = flow.sinks.iter().map(|sink| Some(sink.sink.as_str()));
+    let parts = flow.each.iter().map(|single| Some(single.flow.as_str()));
+    let mut all = sinks.chain(parts).chain([None]);
+    all.all(|part| !of_flows().any(|figure| figure.is_from_histogram(flow, part)))
 }
 
 /// Inputs outside the E-model's range in the first repetition that has any.

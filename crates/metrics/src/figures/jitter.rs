@@ -40,7 +40,7 @@ pub(super) const DEFINITIONS: &[&Definition] =
 
 pub(super) const FIGURES: &[FigureKind] = &[
     figure("jitter_mean_absolute_deviation", "jitter, mean absolute deviation", Time, &JITTER_MAD)
-        .of_flow(|f| jitter(f, |j| j.mean_absolute_deviation))
+        .of_flow(|f| jitter(f, |j| Some(j.mean_absolute_deviation)))
         .of_sink(|s| Some(s.mean_absolute_deviation?.as_secs_f64()))
         .limit(
             "jitter.mean-absolute-deviation",
@@ -48,15 +48,15 @@ pub(super) const FIGURES: &[FigureKind] = &[
         )
         .rank(8),
     figure("jitter_standard_deviation", "jitter, standard deviation", Time, &JITTER_SD)
-        .of_flow(|f| jitter(f, |j| j.standard_deviation)),
+        .of_flow(|f| jitter(f, |j| Some(j.standard_deviation))),
     figure("jitter_interarrival", "interarrival jitter (RFC 3550)", Time, &JITTER_INTERARRIVAL)
         .of_flow(|f| jitter(f, |j| j.interarrival))
         .limit("jitter.interarrival", "Interarrival jitter (RFC 3550 section 6.4.1).")
         .rank(9),
     figure("jitter_ipdv_mean", "IPDV, mean", Time, &IPDV).of_flow(|f| jitter(f, |j| j.ipdv_mean)),
     figure("jitter_ipdv_p999", "IPDV, p99.9", Time, &IPDV).of_flow(|f| jitter(f, |j| j.ipdv_p999)),
-    figure("jitter_pdv_mean", "PDV, mean", Time, &PDV).of_flow(|f| jitter(f, |j| j.pdv_mean)),
-    figure("jitter_pdv_p999", "PDV, p99.9", Time, &PDV).of_flow(|f| jitter(f, |j| j.pdv_p999)).limit(
+    figure("jitter_pdv_mean", "PDV, mean", Time, &PDV).of_flow(|f| jitter(f, |j| Some(j.pdv_mean))),
+    figure("jitter_pdv_p999", "PDV, p99.9", Time, &PDV).of_flow(|f| jitter(f, |j| Some(j.pdv_p999))).limit(
         "jitter.pdv-p999",
         "99.9th percentile of latency minus the smallest latency (RFC 5481 section 4.2).",
     ),
@@ -66,6 +66,6 @@ pub(super) const FIGURES: &[FigureKind] = &[
         .of_flow(|f| jitter(f, |j| j.interarrival_standard_deviation)),
 ];
 
-fn jitter(flow: &FlowSummary, of: fn(&JitterSummary) -> Duration) -> Option<f64> {
-    flow.jitter.as_ref().map(|jitter| of(jitter).as_secs_f64())
+fn jitter(flow: &FlowSummary, of: fn(&JitterSummary) -> Option<Duration>) -> Option<f64> {
+    Some(of(flow.jitter.as_ref()?)?.as_secs_f64())
 }

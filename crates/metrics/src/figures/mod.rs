@@ -25,6 +25,7 @@ use core::fmt;
 use trunkline_core::Amount;
 
 pub use self::document::{DocumentError, documented};
+use crate::delays::Delays;
 use crate::summary::{BundleSummary, ClassSummary, FlowSummary, LinkSummary, SinkSummary};
 
 /// Themes in the order of tables and files: flows, bundles with their connections, links, media.
@@ -330,6 +331,29 @@ impl FigureKind {
         }
         let sink = flow.sinks.iter().find(|summary| summary.sink == part)?;
         self.value_of_sink(sink).filter(|_| flow.members > 0)
+    }
+
+    /// Returns true if the figure of this flow, or of this sink or part of it, is a percentile that comes from a histogram. Of
+    /// IPDV there are at most as many values as messages.
+    pub fn is_from_histogram(&self, flow: &FlowSummary, part: Option<&str>) -> bool {
+        if let Some(single) = part.and_then(|part| flow.each.iter().find(|single| single.flow == part)) {
+            return self.is_from_histogram(single, None);
+        }
+        let sink = part.map(|part| flow.sinks.iter().find(|sink| sink.sink == part));
+        let [latency, from_due] = match sink {
+            None => [flow.latency, flow.latency_from_due],
+            Some(sink) => [sink.and_then(|sink| sink.latency), sink.and_then(|sink| sink.latency_from_due)],
+        };
+        let is_counted = match self.definition.id {
+            "percentile" | "pdv" => latency.is_some_and(|latency| !latency.exact),
+            "latency-from-due" => from_due.is_some_and(|latency| !latency.exact),
+            "ipdv" => latency.is_some_and(|latency| latency.count > Delays::EXACT_UP_TO as u64),
+            "schedule-error" => flow.schedule_error.is_some_and(|error| !error.exact),
+            "send-call" => flow.send_call.is_some_and(|call| !call.exact),
+            _ => false,
+        };
+        let percentile = self.id.rsplit_once("_p").and_then(|(_, rank)| rank.parse::<u16>().ok());
+        is_counted && percentile.is_some()
     }
 
     /// The figure of one of several sinks by itself.

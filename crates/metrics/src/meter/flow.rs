@@ -499,13 +499,14 @@ impl FlowMeter {
             mean_absolute_deviation: self.latency.mean_absolute_deviation(),
             standard_deviation: latency.standard_deviation,
             interarrival: interarrival.mean(),
-            ipdv_mean: self.ipdv.moments().mean(),
-            ipdv_p999: self.ipdv.percentile(PerMille(999)).unwrap_or_default(),
+            ipdv_mean: (self.ipdv.count() > 0).then(|| self.ipdv.moments().mean()),
+            ipdv_p999: self.ipdv.percentile(PerMille(999)),
             // PDV is latency shifted by a constant, and so are its mean and its percentiles.
             pdv_mean: latency.mean - latency.min,
             pdv_p999: latency.p999 - latency.min,
-            interarrival_mean: self.interarrival.mean(),
-            interarrival_standard_deviation: self.interarrival.standard_deviation(),
+            interarrival_mean: (self.interarrival.count() > 0).then(|| self.interarrival.mean()),
+            interarrival_standard_deviation: (self.interarrival.count() > 1)
+                .then(|| self.interarrival.standard_deviation()),
         })
     }
 }
@@ -567,9 +568,10 @@ struct JitterSum {
 }
 
 impl JitterSum {
-    fn mean(self) -> Duration {
-        let channels = u128::from(self.channels.max(1));
-        Duration::from_nanos(u64::try_from((self.nanos + channels / 2) / channels).unwrap_or(u64::MAX))
+    fn mean(self) -> Option<Duration> {
+        let channels = u128::from(self.channels);
+        let mean = (self.nanos + channels / 2).checked_div(channels)?;
+        Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 }
 

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use trunkline_core::{Rate, Ratio};
 
 use super::*;
+use crate::figures;
 use crate::record::{BundleMeta, FlowOutcome, Lasting, OnNetwork};
-use crate::summary::{FlowSummary, Measured, Spread, ThroughputSummary};
+use crate::summary::{FlowSummary, JitterSummary, Measured, Spread, ThroughputSummary};
 
 /// Keeps every record.
 #[derive(Default)]
@@ -183,15 +184,54 @@ fn jitter_by_every_definition() {
     let us = Duration::from_micros;
     assert_eq!(jitter.mean_absolute_deviation, MS(3)); // mean 23: 3, 1, 3, 5
     assert_eq!(jitter.standard_deviation, Duration::from_nanos(3_829_708)); // sqrt(44 / 3)
-    assert_eq!(jitter.ipdv_mean, MS(4)); // |4|, |-4|; 4 has no predecessor
-    assert_eq!(jitter.ipdv_p999, MS(4));
+    assert_eq!(jitter.ipdv_mean, Some(MS(4))); // |4|, |-4|; 4 has no predecessor
+    assert_eq!(jitter.ipdv_p999, Some(MS(4)));
     assert_eq!((jitter.pdv_mean, jitter.pdv_p999), (MS(3), MS(8)));
     // Arrivals at 20, 34, 40, 68: 14, 6, 28; sd sqrt(248 / 2) about 16.
-    assert_eq!(jitter.interarrival_mean, MS(16));
-    assert_eq!(jitter.interarrival_standard_deviation, Duration::from_nanos(11_135_529));
+    assert_eq!(jitter.interarrival_mean, Some(MS(16)));
+    assert_eq!(jitter.interarrival_standard_deviation, Some(Duration::from_nanos(11_135_529)));
     // J: 4/16 = 0.25; 0.25 + 3.75/16 = 0.484375; + 7.515625/16 = 0.954102.
-    let nanos = jitter.interarrival.as_nanos();
+    let nanos = jitter.interarrival.unwrap().as_nanos();
     assert!(nanos.abs_diff(us(954).as_nanos() + 102) <= 2, "{nanos}");
+}
+
+/// With the trace at hand, the percentiles of latency become exact, and those of IPDV do not.
+#[test]
+fn percentiles_of_many_messages_are_said_to_be_from_a_histogram() {
+    let of = |messages: u32| {
+        let (mut summary, _) = measure(meta(0, 1, 1), |meter| {
+            for sequence in 0..messages {
+                send(meter, 0, 0, sequence, 0, 0);
+                receive(meter, 0, 0, sequence, 0, 1);
+            }
+        });
+        summary.latency.as_mut().unwrap().exact = true;
+        let counted = figures::of_flows().filter(|figure| figure.is_from_histogram(&summary, None));
+        counted.map(|figure| figure.id).collect::<Vec<_>>()
+    };
+    assert!(of(65_536).is_empty());
+    let ids = ["latency_from_due_p50", "latency_from_due_p99", "latency_from_due_p999", "jitter_ipdv_p999"];
+    assert_eq!(of(65_537), ids);
+}
+
+/// One message of each of two channels arrives: there are two latencies, and no pair of a channel.
+#[test]
+fn jitter_of_no_pair_is_not_measured() {
+    let (summary, _) = measure(meta(0, 1, 2), |meter| {
+        for channel in 0..2 {
+            send(meter, 0, channel, 0, 0, 0);
+            receive(meter, 0, channel, 0, 0, 20 + u64::from(channel));
+        }
+    });
+    let jitter = summary.jitter.unwrap();
+    assert_eq!((jitter.interarrival, jitter.ipdv_mean, jitter.ipdv_p999), (None, None, None));
+    assert_eq!((jitter.interarrival_mean, jitter.interarrival_standard_deviation), (None, None));
+    let shown = |id: &str| figures::of_flows().find(|figure| figure.id == id).unwrap().value(&summary);
+    assert_eq!((shown("jitter_interarrival"), shown("jitter_pdv_mean")), (None, Some(0.0005)));
+    // Runs that were stored with zeros open.
+    let text = serde_json::to_string(&jitter).unwrap().replace("null", "0");
+    let stored: JitterSummary = serde_json::from_str(&text).unwrap();
+    assert_eq!(stored.ipdv_mean, Some(Duration::ZERO));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use trunkline_metrics::figures::{FigureKind, flow, link as link_figure};
-use trunkline_metrics::{Estimate, FlowSummary, Measured};
+use trunkline_metrics::{Estimate, Measured};
 use trunkline_store::StoredPoint;
 
 use crate::units::{Quantity, Readable as _, Scale};
@@ -251,7 +251,7 @@ fn flow_row(
             @if view.sides.len() > 1 { td { (side.label) } }
             @for (group, columns) in groups {
                 @for column in columns {
-                    @let inexact = is_percentile(column.metric) && summaries.iter().any(|flow| is_inexact(flow, subject.sink));
+                    @let inexact = summaries.iter().any(|flow| column.metric.is_from_histogram(flow, subject.sink));
                     @let mark = match (inexact, side.is_outside_model(point.index, flow, column.metric)) {
                         (true, _) => "≈ ",
                         (false, true) => "? ",
@@ -276,19 +276,6 @@ fn flow_row(
             }
         }
     }
-}
-
-/// Returns true if the percentiles of a flow's latency, or of that of one of its sinks, come from a histogram.
-fn is_inexact(flow: &FlowSummary, sink: Option<&str>) -> bool {
-    let latency = match sink {
-        Some(name) => flow.sinks.iter().find(|sink| sink.sink == name).and_then(|sink| sink.latency),
-        None => flow.latency,
-    };
-    latency.is_some_and(|latency| !latency.exact)
-}
-
-fn is_percentile(metric: &FigureKind) -> bool {
-    metric.definition.id == "percentile"
 }
 
 /// The values of a point, one per swept key. Short ones are not broken.
