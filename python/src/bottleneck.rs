@@ -76,7 +76,7 @@ impl Bottleneck {
         seed: u64,
     ) -> PyResult<Bottleneck> {
         let read = experiment.read(py)?;
-        let scenario = std::sync::Arc::clone(&read.points[0].scenario);
+        let scenario = std::sync::Arc::clone(&read.points.first().scenario);
         if let Some(problem) = scenario.custom_problem() {
             return Err(errors::bad_input(problem));
         }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use trunkline_core::custom::{Batches, Function};
 use trunkline_core::{Custom, Duration};
-use trunkline_experiment::{self as model, Loss};
+use trunkline_experiment::{self as model, Loss, Scenario};
 
 use crate::errors;
 
@@ -36,32 +36,36 @@ impl Failure {
 /// Puts functions into the scenarios of an experiment. Returns what they will raise.
 pub(crate) fn provide(py: Python<'_>, experiment: &mut model::Experiment, functions: &Functions) -> Failure {
     let failure = Failure::default();
+    let shared = |(key, function): (&String, &Py<PyAny>)| (key.clone(), Arc::new(function.clone_ref(py)));
+    let functions: BTreeMap<String, Arc<Py<PyAny>>> = functions.iter().map(shared).collect();
+    let of_all = failure.clone();
+    experiment.points.change(move |scenario| put(scenario, &functions, &of_all));
+    failure
+}
+
+/// Puts functions into a scenario.
+fn put(scenario: &mut Scenario, functions: &BTreeMap<String, Arc<Py<PyAny>>>, failure: &Failure) {
     let call = |key: &str, helper, largest| {
-        let function = functions.get(key)?.clone_ref(py);
-        Some(Call { helper, function: Arc::new(function), largest, failure: failure.clone() })
+        let function = Arc::clone(functions.get(key)?);
+        Some(Call { helper, function, largest, failure: failure.clone() })
     };
-    for point in &mut experiment.points {
-        let scenario = Arc::make_mut(&mut point.scenario);
-        for flow in &mut scenario.flows {
-            let largest = trunkline_traffic::KINDS[flow.source.kind].max_message;
-            let name = &flow.meta.name;
-            let call = call(&format!("flow.{name}.source"), "messages", largest(&flow.source.values));
-            flow.source.custom =
-                call.map(|call| call.custom(format!("flow `{name}`, source"))).unwrap_or_default();
-        }
-        for link in &mut scenario.links {
-            let name = &link.name;
-            for (port, direction) in link.directions.iter_mut().enumerate() {
-                let Loss::Custom(custom) = &mut direction.impairments.loss else { continue };
-                let of_direction =
-                    ["forward", "backward"].get(port).map(|way| format!("link.{name}.{way}.loss"));
-                let mut keys = of_direction.into_iter().chain([format!("link.{name}.loss")]);
-                let call = keys.find_map(|key| call(&key, "losses", 0));
-                *custom = call.map(|call| call.custom(format!("link `{name}`, loss"))).unwrap_or_default();
-            }
+    for flow in &mut scenario.flows {
+        let largest = trunkline_traffic::KINDS[flow.source.kind].max_message;
+        let name = &flow.meta.name;
+        let call = call(&format!("flow.{name}.source"), "messages", largest(&flow.source.values));
+        flow.source.custom =
+            call.map(|call| call.custom(format!("flow `{name}`, source"))).unwrap_or_default();
+    }
+    for link in &mut scenario.links {
+        let name = &link.name;
+        for (port, direction) in link.directions.iter_mut().enumerate() {
+            let Loss::Custom(custom) = &mut direction.impairments.loss else { continue };
+            let of_direction = ["forward", "backward"].get(port).map(|way| format!("link.{name}.{way}.loss"));
+            let mut keys = of_direction.into_iter().chain([format!("link.{name}.loss")]);
+            let call = keys.find_map(|key| call(&key, "losses", 0));
+            *custom = call.map(|call| call.custom(format!("link `{name}`, loss"))).unwrap_or_default();
         }
     }
-    failure
 }
 
 /// A function, and the helper of `_custom.py` that calls it and checks each batch.

@@ -41,7 +41,7 @@ pub(crate) fn endpoints(written: &str, mtu: u64, seed: u64) -> PyResult<(Endpoin
         "transport = {written}\nsource = {{ kind = \"load\", message = \"1 B\", interval = \"1 s\" }}"
     );
     let read = World { link: &link, flow: &flow, ..World::new("<endpoints>") }.read()?;
-    let spec = FlowSpec::of(&read.points[0].scenario, 0);
+    let spec = FlowSpec::of(&read.points.first().scenario, 0);
     let pair = spec.pair(0, Seed::new(seed, 0)).map_err(errors::bad_input)?;
     let (near, far) = (pair.near.address, pair.far.address);
     Ok((Endpoint::new(pair.near, far), Endpoint::new(pair.far, near)))

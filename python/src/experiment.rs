@@ -205,13 +205,9 @@ impl Experiment {
         let means = Means::of_check()?;
         let request = means.request(&experiment, Path::new(&self.file), backend, 1);
         trunkline_runner::precheck(&request).map_err(errors::runner)?;
-        let refused = |backend| {
-            let mut points = experiment.points.iter();
-            points.find_map(|point| trunkline_runner::refused(backend, &point.scenario))
-        };
-        let refused = Backend::ALL.into_iter().filter_map(|b| Some((b.name().to_owned(), refused(b)?)));
-        let length = |point: &model::Point| point.scenario.duration + point.scenario.drain;
-        let length: f64 = experiment.points.iter().map(|point| length(point).as_secs_f64()).sum();
+        let refused = trunkline_runner::refusals(&experiment).into_iter();
+        let refused = refused.filter_map(|(backend, reason)| Some((backend.name().to_owned(), reason?)));
+        let length: f64 = experiment.points.lengths().map(|length| length.as_secs_f64()).sum();
         Ok((
             experiment.name.clone(),
             experiment.axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect(),

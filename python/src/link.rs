@@ -58,7 +58,7 @@ impl Link {
     #[new]
     fn new(written: &str, seed: u64) -> PyResult<Link> {
         let read = World { link: written, ..World::new("<link>") }.read()?;
-        let medium = read.points[0].scenario.build_links(Seed::new(seed, 0)).swap_remove(0);
+        let medium = read.points.first().scenario.build_links(Seed::new(seed, 0)).swap_remove(0);
         Ok(Link { state: Timed::new(State { medium, out: Outcome::default() }) })
     }
 

@@ -37,7 +37,7 @@ impl Meter {
     #[new]
     fn new(written: &str, duration: &str, drain: &str) -> PyResult<Meter> {
         let read = World { flow: written, duration, drain, ..World::new("<meter>") }.read()?;
-        let scenario = &read.points[0].scenario;
+        let scenario = &read.points.first().scenario;
         let meta = scenario.flows[0].meta.clone();
         let flow = meta.first;
         // It has no size, so nothing is allocated.

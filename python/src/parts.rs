@@ -45,7 +45,7 @@ impl<'w> World<'w> {
         );
         let beside = DirectoryFiles::beside(Path::new(name));
         let read = Experiment::parse(&text, name, &beside).map_err(|problems| errors::invalid(&problems))?;
-        match read.points[0].scenario.custom_problem() {
+        match read.points.first().scenario.custom_problem() {
             Some(_) => Err(errors::bad_input("a part has no function; use `custom` in experiments only")),
             None => Ok(read),
         }
@@ -117,7 +117,7 @@ impl Queue {
     fn new(written: &str, seed: u64) -> PyResult<Queue> {
         let link = format!("rate = \"1 Gbit/s\"\nqueue = {written}");
         let read = World { link: &link, ..World::new("<queue>") }.read()?;
-        let (kind, values) = &read.points[0].scenario.links[0].directions[0].queue;
+        let (kind, values) = &read.points.first().scenario.links[0].directions[0].queue;
         let queue = (queue::KINDS[*kind].build)(values, Seed::new(seed, 0).stream("queue"));
         let state = State { queue, fates: Fates::default(), now: Time::ZERO, dropped: 0, marked: 0 };
         Ok(Queue { state: Mutex::new(state) })

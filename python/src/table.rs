@@ -276,11 +276,9 @@ impl Figures {
         }
     }
 
-    fn finish(self) -> ArrayRef {
-        match self.values {
-            Some(mut values) => Arc::new(values.finish()),
-            None => new_null_array(&DataType::Float64, self.nulls),
-        }
+    /// The column; `nulls` if it has no value.
+    fn finish(self, nulls: &ArrayRef) -> ArrayRef {
+        self.values.map_or_else(|| Arc::clone(nulls), |mut values| Arc::new(values.finish()))
     }
 }
 
@@ -326,8 +324,10 @@ impl<'r> Rows<'r> {
         columns.extend(texts.map(|(name, mut c)| (name.to_owned(), Arc::new(c.finish()) as ArrayRef)));
         let counts = self.counts.into_iter();
         columns.extend(counts.map(|(name, mut c)| (name.to_owned(), Arc::new(c.finish()) as ArrayRef)));
+        // Columns without values share their memory.
+        let nulls = new_null_array(&DataType::Float64, columns[0].1.len());
         let figures = self.figures.into_iter();
-        columns.extend(figures.map(|(figure, values)| (column(figure), values.finish())));
+        columns.extend(figures.map(|(figure, values)| (column(figure), values.finish(&nulls))));
         table(columns)
     }
 }

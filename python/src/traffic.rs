@@ -61,7 +61,7 @@ impl Source {
         let read = |reflect| World { flow: &flow(reflect), duration, ..World::new("<source>") }.read();
         // Some wait for their messages to come back, and the file must say that they do.
         let read = read(false).or_else(|error| read(true).map_err(|_| error))?;
-        let scenario = &read.points[0].scenario;
+        let scenario = &read.points.first().scenario;
         let of = &scenario.flows[0].source;
         let kind = &trunkline_traffic::KINDS[of.kind];
         let waits = (kind.answer)(&of.values) != Answer::None || (kind.needs_flow_control)(&of.values);
@@ -149,7 +149,7 @@ impl Loss {
     fn new(written: &str, seed: u64) -> PyResult<Loss> {
         let link = format!("rate = \"1 Gbit/s\"\nloss = {written}");
         let read = World { link: &link, ..World::new("<loss>") }.read()?;
-        let loss = read.points[0].scenario.links[0].directions[0].impairments.loss.clone();
+        let loss = read.points.first().scenario.links[0].directions[0].impairments.loss.clone();
         let model = LossModel::new(loss, Seed::new(seed, 0).stream("loss"));
         Ok(Loss { state: Mutex::new((model, 0)) })
     }

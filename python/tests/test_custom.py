@@ -72,6 +72,19 @@ def test_workers_give_the_same_bytes(custom: trunkline.Experiment, tmp_path: Any
     assert results(run) == results(custom.run(store=tmp_path / "here"))
 
 
+def test_a_function_is_begun_once_for_each_channel(experiment: trunkline.Experiment, store: trunkline.Store) -> None:
+    begun: list[int] = []
+
+    def counted(random: numpy.random.Generator) -> Iterator[Batch]:
+        begun.append(1)
+        yield from calls(random)
+
+    experiment["flow.voice.channels"] = 3
+    experiment["flow.voice.count"] = 2
+    info = experiment.source("voice", counted, largest="100 B").run(store=store).info
+    assert len(begun) == 3 * 2 * info.points * info.repetitions
+
+
 def test_the_lock_is_taken_once_for_each_batch(experiment: trunkline.Experiment, store: trunkline.Store) -> None:
     batches: list[int] = []
 
@@ -83,9 +96,9 @@ def test_the_lock_is_taken_once_for_each_batch(experiment: trunkline.Experiment,
     experiment["flow.bulk.count"] = 0
     experiment["repetitions"] = 1
     run = experiment.source("voice", counted, largest="100 B").run(store=store)
-    # 500 ms for each of two channels; each is begun a second time to learn when it is due.
+    # 500 ms for each of two channels.
     assert run.records("voice").to_polars().collect().height == 2 * 499
-    assert len(batches) == 4
+    assert len(batches) == 2
 
 
 def fails(random: numpy.random.Generator) -> Iterator[Batch]:

@@ -118,8 +118,7 @@ class Experiment:
         :param function: called for each channel of each repetition, with a generator of random numbers that follows from the
             experiment's seed. It gives batches of messages: arrays of the seconds since the message before (of the first, since
             the flow's start) and of the sizes in bytes; a single number counts for the whole batch. The source ends with the last batch.
-            The results must not depend on anything else: the function may be called several times for one channel, and on many
-            threads.
+            The results must not depend on anything else: channels of several repetitions are made on many threads.
         :param largest: the largest message.
         """
         self[f"flow.{_toml.key(flow)}.source"] = {"kind": "custom", "largest": largest}

@@ -37,7 +37,7 @@ pub fn experiment(text: &str) -> Experiment {
 /// # Panics
 /// If it cannot be simulated.
 pub fn simulate(experiment: &Experiment) -> RepetitionSummary {
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
     let mut trace = ();
     let mut meter = Meter::new(&metas, &mut trace);

@@ -109,7 +109,7 @@ fn ring(stations: u16) -> Box<dyn Medium> {
 /// Millions of packet-hops and of token rotations per second, and simulated seconds per second.
 fn simulated(options: &Options) -> [f64; 3] {
     let experiment = experiment(&scenario(options));
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
     let mut trace = ();
     let mut meter = Meter::new(&metas, &mut trace);

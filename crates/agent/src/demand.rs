@@ -130,7 +130,7 @@ mod tests {
             "name = \"x\"\nduration = \"30 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\n{flows}"
         );
         let experiment = Experiment::parse(&text, "x.toml", &()).unwrap();
-        let scenario = &experiment.points[0].scenario;
+        let scenario = &experiment.points.first().scenario;
         let all: Vec<usize> = (0..scenario.flows.len()).collect();
         of_near_end(scenario, &all, Seed::new(7, 0)).unwrap()
     }

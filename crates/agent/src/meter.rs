@@ -98,7 +98,7 @@ mod tests {
         let text = "name = \"x\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
                     [flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 80 }\n";
         let experiment = trunkline_experiment::Experiment::parse(text, "x.toml", &()).unwrap();
-        let mut flow = experiment.points[0].scenario.flows[0].clone();
+        let mut flow = experiment.points.first().scenario.flows[0].clone();
         let sizes = |flow: &Flow| [20, 80, 2000].map(|length| on_network(flow, Bytes(length)).count());
         assert_eq!(sizes(&flow), [20 + 40, 80 + 40, 2000 + 80]);
         // Where the content is kept the header stands in front of it.

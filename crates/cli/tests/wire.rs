@@ -331,5 +331,5 @@ fn up(access: &Access, devices: DeviceKind) -> Wire {
         spin: trunkline_core::Duration::ZERO,
         cores: Vec::new(),
     };
-    Wire::up(&experiment.points[0].scenario, access, &options).unwrap()
+    Wire::up(&experiment.points.first().scenario, access, &options).unwrap()
 }

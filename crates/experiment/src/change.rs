@@ -5,8 +5,9 @@ use trunkline_core::{Port, Seed, Stream, Time};
 use trunkline_network::{Change, Fixed, Medium, Outcome, queue};
 
 use crate::build::place;
+use crate::experiment::Experiment;
 use crate::files::{Files, Shelf};
-use crate::model::{Direction, Experiment, Scenario};
+use crate::model::{Direction, Scenario};
 use crate::schema::Schema;
 use crate::tree::{self, Item, Node};
 use crate::{link_profile, read, sweep};
@@ -27,13 +28,14 @@ impl Experiment {
         files: &dyn Files,
     ) -> Result<Scenario, String> {
         let (schema, shelf) = (Schema::default(), Shelf::new(files));
+        let choice = self.points.choices().nth(point).unwrap_or_else(|| panic!("no point {point}"));
         let unreadable = |_| "the experiment's text cannot be read".to_owned();
         let mut root = tree::parse(&self.text).map_err(unreadable)?;
         let invalid = |remark: crate::problem::Remark| remark.message;
         link_profile::fill_in_files(&mut root, &shelf, u64::MAX).map_err(invalid)?;
         let table = root.table().cloned().unwrap_or_default();
         let swept = sweep::read(&schema, &self.text, &table, &shelf, &mut Vec::new());
-        let point = swept.iter().zip(&self.points[point].choice);
+        let point = swept.iter().zip(&choice);
         let point = point.flat_map(|(swept, chosen)| sweep::values(&swept.axis.key, &swept.nodes[*chosen]));
         sweep::apply_point(&schema, &mut root, &shelf, u64::MAX, point);
         for (key, text) in keys {

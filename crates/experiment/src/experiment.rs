@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use trunkline_core::Duration;
 use trunkline_transport::kind::TransportKind;
 
 use crate::bounds::Bounds;
 use crate::files::{Files, NamedFiles, Shelf};
-use crate::model::{Experiment, Point};
+use crate::model::{Axis, Limit};
+use crate::points::{KEPT, Point, Points, Product};
 use crate::problem::{Problems, Remark};
 use crate::read::{Head, Reading};
 use crate::schema::Schema;
@@ -15,7 +17,30 @@ use crate::setting::{Setting, Sources};
 use crate::sweep::Swept;
 use crate::transport::TRANSPORTS;
 use crate::tree::{Item, Node};
-use crate::{limits, link_profile, read, sweep, tree};
+use crate::{limits, link_profile, sweep, tree};
+
+/// A validated experiment file.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Its name.
+    pub name: String,
+    /// The file's text with its settings, as stored with every run.
+    pub text: String,
+    /// Settings beside the file; the text has them already.
+    pub settings: Vec<Setting>,
+    /// What it names, as it was read; stored with every run too.
+    pub files: NamedFiles,
+    /// Repetitions of every point, at least 1.
+    pub repetitions: u32,
+    /// The seed from which all random streams derive.
+    pub seed: u64,
+    /// The swept keys, in the order of the file. Empty for a single point.
+    pub axes: Vec<Axis>,
+    /// Every combination of swept values.
+    pub points: Points,
+    /// The limits.
+    pub limits: Vec<Limit>,
+}
 
 impl Experiment {
     /// Reads and validates an experiment file and all that it names.
@@ -142,14 +167,18 @@ fn parse_tree(
     if let Item::Table(table) = &mut without_sweep.item {
         table.0.retain(|entry| &*entry.key != "sweep");
     }
-    let mut product = Product { schema, shelf, root: &without_sweep, swept: &swept, bounds: part.bounds };
+    let (axes, swept) =
+        swept.into_iter().map(|Swept { axis, nodes }| (axis.clone(), (axis.key, nodes))).unzip();
+    let bounds = *part.bounds;
+    let product = Product { schema: Schema::with(schema.transports), root: without_sweep, swept, bounds };
     let read = match part.only {
-        Some(choice) => product.read_one(choice),
-        None => product.read(),
+        Some(choice) => read_one(&product, shelf, choice).map(|(head, point)| (head, Points::only(point))),
+        None => read_all(&product, shelf)
+            .map(|(head, kept, lengths)| (head, Points::new(kept, lengths, product, shelf))),
     };
     match read {
         Ok((first, points)) => {
-            let limits = limits::checked(limits, &points, &mut remarks);
+            let limits = limits::checked(limits, || points.iter().map(|point| point.scenario), &mut remarks);
             if !remarks.is_empty() {
                 return Err(remarks);
             }
@@ -160,7 +189,7 @@ fn parse_tree(
                 files: NamedFiles::default(),
                 repetitions: first.repetitions,
                 seed: first.seed,
-                axes: swept.into_iter().map(|swept| swept.axis).collect(),
+                axes,
                 points,
                 limits,
             })
@@ -172,15 +201,6 @@ fn parse_tree(
     }
 }
 
-/// Every combination of the swept values.
-struct Product<'p> {
-    schema: &'p Schema,
-    shelf: &'p Shelf<'p>,
-    root: &'p Node,
-    swept: &'p [Swept],
-    bounds: &'p Bounds,
-}
-
 /// In which points a remark was made: how many, the first, and on each axis the values.
 struct Occurrence {
     points: usize,
@@ -188,102 +208,61 @@ struct Occurrence {
     choices: Vec<BTreeSet<usize>>,
 }
 
-impl Product<'_> {
-    /// Reads the point with these values of the axes.
-    fn read_one(&self, choice: &[usize]) -> Result<(Head, Vec<Point>), Vec<Remark>> {
-        let is_there = choice.len() == self.swept.len()
-            && choice.iter().zip(self.swept).all(|(chosen, swept)| *chosen < swept.nodes.len());
-        if !is_there {
-            return Err(vec![Remark::new(0..0, "the sweep of the experiment has no such point")]);
-        }
-        let Reading { head, scenario } = self.read_point(choice)?;
-        let behind = |index: u64, (chosen, swept): (&usize, &Swept)| {
-            index.saturating_mul(swept.nodes.len() as u64).saturating_add(*chosen as u64)
-        };
-        let index = choice.iter().zip(self.swept).fold(0, behind);
-        let index = u32::try_from(index).unwrap_or(u32::MAX);
-        Ok((head, vec![Point { index, choice: choice.to_vec(), scenario: Arc::new(scenario) }]))
-    }
-
-    /// Reads every point, the last axis fastest.
-    fn read(&mut self) -> Result<(Head, Vec<Point>), Vec<Remark>> {
-        let mut choice = vec![0; self.swept.len()];
-        let mut first: Option<Head> = None;
-        let mut points: Vec<Point> = Vec::new();
-        let mut occurrences: BTreeMap<Remark, Occurrence> = BTreeMap::new();
-        let mut count = 0;
-        loop {
-            match self.read_point(&choice) {
-                Ok(Reading { head, mut scenario }) => {
-                    // A sweep may have 100,000 points, most of whose values are the same.
-                    scenario.shrink();
-                    points.last().iter().for_each(|before| scenario.share(&before.scenario));
-                    let scenario = Arc::new(scenario);
-                    points.push(Point { index: count as u32, choice: choice.clone(), scenario });
-                    first.get_or_insert(head);
+/// Reads every point of a product. Returns what all have in common, the points that are kept, and the lengths of the others.
+fn read_all(product: &Product, shelf: &Shelf<'_>) -> Result<(Head, Vec<Point>, Vec<Duration>), Vec<Remark>> {
+    let mut first: Option<Head> = None;
+    let (mut kept, mut lengths) = (Vec::new(), Vec::new());
+    let mut occurrences: BTreeMap<Remark, Occurrence> = BTreeMap::new();
+    for place in 0..product.len() {
+        let choice = product.choice(place);
+        match product.read(shelf, &choice) {
+            Ok(Reading { head, scenario }) => {
+                match place < KEPT {
+                    true => kept.push(Point { index: place as u32, choice, scenario: Arc::new(scenario) }),
+                    false => lengths.push(scenario.length()),
                 }
-                Err(remarks) => {
-                    // Once per point: both directions of a link are read from the same keys.
-                    for remark in BTreeSet::from_iter(remarks) {
-                        occurrences.entry(remark).or_insert_with(|| Occurrence::at(&choice)).count(&choice);
-                    }
+                first.get_or_insert(head);
+            }
+            Err(remarks) => {
+                // Once per point: both directions of a link are read from the same keys.
+                for remark in BTreeSet::from_iter(remarks) {
+                    occurrences.entry(remark).or_insert_with(|| Occurrence::at(&choice)).count(&choice);
                 }
             }
-            count += 1;
-            if !self.next(&mut choice) {
-                break;
-            }
-        }
-        match first {
-            Some(head) if occurrences.is_empty() => Ok((head, points)),
-            _ => Err(occurrences.into_iter().map(|(remark, at)| self.placed(remark, &at, count)).collect()),
         }
     }
-
-    /// Reads a point; a swept value may make it larger than the file itself.
-    fn read_point(&self, choice: &[usize]) -> Result<Reading, Vec<Remark>> {
-        let tree = self.tree(choice);
-        self.bounds.check_tree(self.schema, &tree).map_err(|remark| vec![remark])?;
-        read::read(self.schema, self.shelf, &tree)
+    match first {
+        Some(head) if occurrences.is_empty() => Ok((head, kept, lengths)),
+        _ => Err(occurrences.into_iter().map(|(remark, at)| placed(product, remark, &at)).collect()),
     }
+}
 
-    /// The tree with the values of a point in place.
-    fn tree(&self, choice: &[usize]) -> Node {
-        let mut tree = self.root.clone();
-        let point = self.swept.iter().zip(choice);
-        let point = point.flat_map(|(swept, chosen)| sweep::values(&swept.axis.key, &swept.nodes[*chosen]));
-        sweep::apply_point(self.schema, &mut tree, self.shelf, self.bounds.alike, point);
-        tree
-    }
+/// Reads the point with these values of the axes.
+fn read_one(product: &Product, shelf: &Shelf<'_>, choice: &[usize]) -> Result<(Head, Point), Vec<Remark>> {
+    let place = product
+        .place_of(choice)
+        .ok_or_else(|| vec![Remark::new(0..0, "the sweep of the experiment has no such point")])?;
+    let Reading { head, scenario } = product.read(shelf, choice)?;
+    let index = u32::try_from(place).unwrap_or(u32::MAX);
+    Ok((head, Point { index, choice: choice.to_vec(), scenario: Arc::new(scenario) }))
+}
 
-    /// Goes to the next point; false after the last.
-    fn next(&self, choice: &mut [usize]) -> bool {
-        for (chosen, swept) in choice.iter_mut().zip(self.swept).rev() {
-            *chosen += 1;
-            if *chosen < swept.nodes.len() {
-                return true;
-            }
-            *chosen = 0;
-        }
-        false
+/// A remark that is not made in every point is about a swept value: it is moved to the first such value of the
+/// axis that tells best where it is made and where not.
+fn placed(product: &Product, mut remark: Remark, occurrence: &Occurrence) -> Remark {
+    let swept = &product.swept;
+    let within = |node: &Node| node.span.start <= remark.start && remark.end <= node.span.end;
+    let already = swept.iter().flat_map(|(_, nodes)| nodes).any(within);
+    if already || occurrence.points == product.len() || remark.file.is_some() {
+        return remark;
     }
-
-    /// A remark that is not made in every point is about a swept value: it is moved to the first such value of the
-    /// axis that tells best where it is made and where not.
-    fn placed(&self, mut remark: Remark, occurrence: &Occurrence, points: usize) -> Remark {
-        let within = |node: &Node| node.span.start <= remark.start && remark.end <= node.span.end;
-        let already = self.swept.iter().flat_map(|swept| &swept.nodes).any(within);
-        if already || occurrence.points == points || remark.file.is_some() {
-            return remark;
-        }
-        let share = |axis: usize| occurrence.choices[axis].len() as f64 / self.swept[axis].nodes.len() as f64;
-        let Some(axis) = (0..self.swept.len()).min_by(|a, b| share(*a).total_cmp(&share(*b))) else {
-            return remark;
-        };
-        let span = &self.swept[axis].nodes[occurrence.first[axis]].span;
-        (remark.start, remark.end) = (span.start, span.end);
-        remark
-    }
+    let share = |axis: usize| occurrence.choices[axis].len() as f64 / swept[axis].1.len() as f64;
+    let Some(axis) = (0..swept.len()).min_by(|a, b| share(*a).total_cmp(&share(*b))) else {
+        return remark;
+    };
+    let span = &swept[axis].1[occurrence.first[axis]].span;
+    (remark.start, remark.end) = (span.start, span.end);
+    remark
 }
 
 impl Occurrence {

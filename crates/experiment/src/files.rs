@@ -89,10 +89,16 @@ pub(crate) struct Profile {
     pub(crate) values: u64,
 }
 
-/// What was read so far. Errors continue the sentence "`name` ...".
+/// Reads files, each once. Errors continue the sentence "`name` ...".
 pub(crate) struct Shelf<'f> {
     files: &'f dyn Files,
     read: RefCell<BTreeMap<String, Vec<u8>>>,
+    shelved: Shelved,
+}
+
+/// The meaning of the files that were read.
+#[derive(Clone, Default)]
+pub(crate) struct Shelved {
     speech: RefCell<BTreeMap<String, Result<Speech, String>>>,
     /// By path, and whether it was read as durations.
     traces: RefCell<BTreeMap<(String, bool), Result<Trace, String>>>,
@@ -104,15 +110,22 @@ pub(crate) struct Shelf<'f> {
 
 impl<'f> Shelf<'f> {
     pub(crate) fn new(files: &'f dyn Files) -> Shelf<'f> {
-        Shelf {
-            files,
-            read: RefCell::default(),
-            speech: RefCell::default(),
-            traces: RefCell::default(),
-            steps: RefCell::default(),
-            delivery_traces: RefCell::default(),
-            profiles: RefCell::default(),
-        }
+        Shelf::of(files, Shelved::default())
+    }
+
+    /// With files whose meaning is known.
+    pub(crate) fn of(files: &'f dyn Files, shelved: Shelved) -> Shelf<'f> {
+        Shelf { files, read: RefCell::default(), shelved }
+    }
+
+    /// The meaning of what was read so far.
+    pub(crate) fn shelved(&self) -> Shelved {
+        self.shelved.clone()
+    }
+
+    /// The meaning of what was read.
+    pub(crate) fn into_shelved(self) -> Shelved {
+        self.shelved
     }
 
     /// Everything that was read.
@@ -136,7 +149,7 @@ impl<'f> Shelf<'f> {
             let bytes = self.bytes(path)?;
             crate::speech::channels(&bytes)
         };
-        self.speech.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
+        self.shelved.speech.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
     }
 
     /// The values of a trace, one per line, in nanoseconds or bytes as the parameter's kind wants.
@@ -146,7 +159,7 @@ impl<'f> Shelf<'f> {
             let bytes = self.bytes(path)?;
             trace_of(&bytes, kind).map(Arc::from)
         };
-        self.traces.borrow_mut().entry(key).or_insert_with(read).clone()
+        self.shelved.traces.borrow_mut().entry(key).or_insert_with(read).clone()
     }
 
     /// The steps of a series: rates, or durations.
@@ -154,7 +167,7 @@ impl<'f> Shelf<'f> {
         // Two readers may allow different values.
         let key = (path.to_owned(), format!("{kind:?}"));
         let read = || quantity::steps_of_lines(&text_of(self.bytes(path)?)?, kind).map(Arc::from);
-        self.steps.borrow_mut().entry(key).or_insert_with(read).clone()
+        self.shelved.steps.borrow_mut().entry(key).or_insert_with(read).clone()
     }
 
     /// A packet-delivery trace.
@@ -163,7 +176,7 @@ impl<'f> Shelf<'f> {
             let text = text_of(self.bytes(path)?)?;
             text.parse().map(Arc::new).map_err(|e: DeliveryTraceError| e.to_string())
         };
-        self.delivery_traces.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
+        self.shelved.delivery_traces.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
     }
 
     /// A profile of hosts or of links.
@@ -178,7 +191,7 @@ impl<'f> Shelf<'f> {
             let table = root.map(|root| root.table().cloned().unwrap_or_default());
             Ok(Arc::new(Profile { text: text.into(), table, values }))
         };
-        self.profiles.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
+        self.shelved.profiles.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
     }
 
     /// The text of a profile that was read.

@@ -44,8 +44,7 @@ pub fn fuzz_parse(data: &[u8]) {
             assert_eq!(experiment.points.len(), product);
             let same = again.expect("accepted once").points.len() == product;
             assert!(same, "another answer the second time");
-            let Some(point) = experiment.points.last() else { return };
-            let scenario = &point.scenario;
+            let scenario = experiment.points.at(product - 1).scenario;
             assert_eq!(scenario.build_links(Seed::new(1, 0)).len(), scenario.links.len());
             // Channels cost memory, and members are alike.
             for flow in (0..scenario.flows.len()).filter(|flow| scenario.flows[*flow].meta.channels < 100) {

@@ -19,6 +19,7 @@ mod limits;
 mod link_profile;
 pub mod model;
 mod place;
+mod points;
 mod problem;
 mod quantity;
 mod range;
@@ -36,16 +37,18 @@ mod tree;
 
 pub use bounds::Bounds;
 pub use change::LinkChange;
+pub use experiment::Experiment;
 pub use files::{Files, FilesError, NamedFiles};
 #[doc(hidden)]
 pub use fuzz::fuzz_parse;
 pub use limits::Grain;
 pub use link_profile::{is_built_in_profile, profile_of_draw};
 pub use model::{
-    Answer, Axis, CustomKey, Direction, Ends, Experiment, Figure, Flow, Framing, Host, Impairments, Kernel,
-    Limit, Link, Loss, Operator, PacketEvent, PacketStep, Path, PathStep, Point, Progress, Scenario, Single,
-    Sink, Source, Subject, Supervisor,
+    Answer, Axis, CustomKey, Direction, Ends, Figure, Flow, Framing, Host, Impairments, Kernel, Limit, Link,
+    Loss, Operator, PacketEvent, PacketStep, Path, PathStep, Progress, Scenario, Single, Sink, Source,
+    Subject, Supervisor,
 };
+pub use points::{Point, Points};
 pub use problem::{Problem, Problems, enumerate, nearest, suggestion};
 pub use reference::{reference, reference_of};
 pub use searchable::Searchable;

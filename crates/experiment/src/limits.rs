@@ -8,13 +8,15 @@ pub(crate) mod stored;
 
 use core::ops::Range;
 use core::str::FromStr;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use trunkline_core::{Bytes, Duration, QuantityError, Rate, Ratio};
 use trunkline_metrics::figures::{self, FigureKind, LimitKey, Quantity};
 use trunkline_metrics::{FlowMeta, Measured, RepetitionSummary};
 
 use crate::alike::{self, Counts};
-use crate::model::{Figure, Limit, Operator, Point, Single, Subject};
+use crate::model::{Figure, Limit, Operator, Scenario, Single, Subject};
 use crate::problem::{Remark, enumerate, suggestion};
 use crate::read::MOST_REMARKS;
 use crate::sweep::flattened;
@@ -223,19 +225,18 @@ const VOICE_PATH: &[&FigureKind] = &[
 
 /// The limits, with a remark on each that no point of the experiment can measure, or that names a transport which its bundle has
 /// at no point.
-pub(crate) fn checked(
+pub(crate) fn checked<S: Iterator<Item = Arc<Scenario>>>(
     limits: Vec<(Range<usize>, Limit)>,
-    points: &[Point],
+    points: impl Fn() -> S,
     remarks: &mut Vec<Remark>,
 ) -> Vec<Limit> {
     for (key_span, limit) in &limits {
         if let Subject::Single { flow, single: Single::Number(number), .. } = &limit.subject {
-            let most =
-                points.iter().filter_map(|point| Some(point.scenario.flows.get(*flow)?.each.len())).max();
+            let most = points().filter_map(|scenario| Some(scenario.flows.get(*flow)?.each.len())).max();
             if most.is_some_and(|most| most < *number as usize) {
                 let most = most.unwrap_or_default();
-                let name = points.iter().find_map(|point| Some(&point.scenario.flows.get(*flow)?.meta.name));
-                let name = name.map_or("", String::as_str);
+                let name = points().find_map(|scenario| Some(scenario.flows.get(*flow)?.meta.name.clone()));
+                let name = name.unwrap_or_default();
                 let known = match most {
                     1 => format!("`{name}-1` only"),
                     most => format!("`{name}-1` to `{name}-{most}`"),
@@ -247,9 +248,10 @@ pub(crate) fn checked(
         }
         if let Subject::Single { flow, metric, .. } | Subject::Flow { flow, metric, .. } = &limit.subject {
             // Limits do not apply to a flow without members.
-            let flows = points.iter().filter_map(|point| point.scenario.flows.get(*flow));
-            let mut reasons =
-                flows.filter(|flow| flow.meta.members > 0).map(|flow| never_known(metric, &flow.meta));
+            let mut reasons = points().filter_map(|scenario| {
+                let flow = scenario.flows.get(*flow).filter(|flow| flow.meta.members > 0)?;
+                Some(never_known(metric, &flow.meta))
+            });
             let first = reasons.next().flatten();
             if let Some(why) = first.filter(|_| reasons.all(|reason| reason.is_some())) {
                 remarks
@@ -257,19 +259,17 @@ pub(crate) fn checked(
             }
         }
         let Subject::Class { bundle, transport, metric } = &limit.subject else { continue };
-        let (mut name, mut known, mut most) = ("", Vec::new(), 0);
-        for scenario in points.iter().map(|point| &point.scenario) {
+        let (mut name, mut known, mut most) = (String::new(), BTreeSet::new(), 0);
+        for scenario in points() {
             let Some(bundle) = scenario.bundles.get(*bundle) else { continue };
-            name = &bundle.name;
+            name.clone_from(&bundle.name);
             let flows = bundle.flows.iter().map(|flow| &scenario.flows[*flow].meta);
-            known.extend(flows.clone().map(|flow| flow.transport.as_str()));
+            known.extend(flows.clone().map(|flow| flow.transport.clone()));
             let of_it = flows.filter(|flow| flow.transport == *transport);
             most = most.max(of_it.map(|flow| flow.members).sum());
         }
-        known.sort_unstable();
-        known.dedup();
-        if !known.contains(&transport.as_str()) {
-            let nearest = suggestion(transport, known);
+        if !known.contains(transport) {
+            let nearest = suggestion(transport, known.iter().map(String::as_str));
             let message = format!("the bundle `{name}` has no transport `{transport}`{nearest}");
             remarks.push(Remark::new(key_span.clone(), message));
         } else if metric.id == "fairness" && most == 1 {

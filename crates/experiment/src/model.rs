@@ -11,32 +11,7 @@ pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::{Answer, CustomSource};
 use trunkline_transport::framing::{Cover, HEADER_LENGTH, Short, short};
 
-use crate::files::NamedFiles;
-use crate::setting::Setting;
 use crate::transport::Transport;
-
-/// A validated experiment file.
-#[derive(Clone, Debug)]
-pub struct Experiment {
-    /// Its name.
-    pub name: String,
-    /// The file's text with its settings, as stored with every run.
-    pub text: String,
-    /// Settings beside the file; the text has them already.
-    pub settings: Vec<Setting>,
-    /// What it names, as it was read; stored with every run too.
-    pub files: NamedFiles,
-    /// How often every point is measured, at least 1.
-    pub repetitions: u32,
-    /// The seed from which all random streams derive.
-    pub seed: u64,
-    /// The swept keys, in the order of the file. Empty for a single point.
-    pub axes: Vec<Axis>,
-    /// Every combination of swept values (one point without values if nothing is swept), the last axis fastest.
-    pub points: Vec<Point>,
-    /// The limits.
-    pub limits: Vec<Limit>,
-}
 
 /// One swept key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,17 +36,6 @@ impl Axis {
 /// True for the key of an axis of draws: `link.home.draws`.
 pub(crate) fn is_draws(key: &str) -> bool {
     matches!(key.split('.').collect::<Vec<_>>()[..], ["link", _, "draws"])
-}
-
-/// One combination of swept values.
-#[derive(Clone, Debug)]
-pub struct Point {
-    /// Its place in the product, from 0.
-    pub index: u32,
-    /// The chosen value's index on each axis.
-    pub choice: Vec<usize>,
-    /// The experiment with those values in place.
-    pub scenario: Arc<Scenario>,
 }
 
 /// What a driver runs: one point of an experiment.
@@ -108,9 +72,7 @@ impl core::fmt::Display for CustomKey<'_> {
 impl Scenario {
     /// The custom sources and loss models: the key of each, and the reason why it cannot be used, if there is one.
     pub fn custom(&self) -> impl Iterator<Item = (CustomKey<'_>, Option<String>)> {
-        let is_custom =
-            |source: &Source| trunkline_traffic::KINDS[source.kind].name == trunkline_traffic::CUSTOM;
-        let flows = self.flows.iter().filter(move |flow| is_custom(&flow.source));
+        let flows = self.flows.iter().filter(|flow| flow.source.is_custom());
         let sources =
             flows.map(|flow| (CustomKey(["flow", &flow.meta.name, "source"]), flow.source.custom.problem()));
         let losses = self.links.iter().flat_map(|link| {
@@ -123,53 +85,14 @@ impl Scenario {
         sources.chain(losses)
     }
 
+    /// The longest that a run of it takes: it is shorter if it ends with a flow.
+    pub fn length(&self) -> Duration {
+        self.duration + self.drain
+    }
+
     /// The reason why a custom source or loss model cannot be used, or what it has drawn, if there is one.
     pub fn custom_problem(&self) -> Option<String> {
         self.custom().find_map(|(key, problem)| Some(format!("{key}: {}", problem?)))
-    }
-
-    /// Frees memory that is reserved for more hosts, links, flows and sinks than there are.
-    pub(crate) fn shrink(&mut self) {
-        self.hosts.shrink_to_fit();
-        self.links.shrink_to_fit();
-        self.flows.shrink_to_fit();
-        for link in &mut self.links {
-            link.between.shrink_to_fit();
-            link.directions.shrink_to_fit();
-        }
-        for flow in &mut self.flows {
-            flow.meta.sinks.shrink_to_fit();
-            flow.meta.propagation.shrink_to_fit();
-            flow.to.shrink_to_fit();
-            for sink in &mut flow.to {
-                sink.forward.shrink_to_fit();
-                sink.backward.shrink_to_fit();
-            }
-        }
-    }
-
-    /// Shares the memory of what is the same in another point of the sweep.
-    pub(crate) fn share(&mut self, of: &Scenario) {
-        for (own, of) in self.hosts.iter_mut().zip(&of.hosts) {
-            own.values.share(&of.values);
-        }
-        for (own, of) in self.links.iter_mut().zip(&of.links) {
-            own.shared.share(&of.shared);
-            for (own, of) in own.directions.iter_mut().zip(&of.directions) {
-                own.values.share(&of.values);
-                own.queue.1.share(&of.queue.1);
-            }
-            // Where values are swept, those of both directions.
-            if let Some((first, others)) = own.directions.split_first_mut() {
-                others.iter_mut().for_each(|other| other.values.share(&first.values));
-            }
-        }
-        for (own, of) in self.flows.iter_mut().zip(&of.flows) {
-            own.source.values.share(&of.source.values);
-            if own.transport == of.transport {
-                own.transport.clone_from(&of.transport);
-            }
-        }
     }
 }
 
@@ -467,6 +390,13 @@ pub struct Source {
     pub speech: Arc<[Vec<u8>]>,
     /// The function of a custom source, once a program has provided it.
     pub custom: CustomSource,
+}
+
+impl Source {
+    /// True if its messages are those of a function.
+    pub fn is_custom(&self) -> bool {
+        trunkline_traffic::KINDS[self.kind].name == trunkline_traffic::CUSTOM
+    }
 }
 
 /// What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::edit;
-use crate::model::Experiment;
+use crate::experiment::Experiment;
 use crate::problem::Problems;
 
 impl Experiment {

@@ -6,8 +6,8 @@ use core::ops::RangeInclusive;
 use trunkline_core::Distribution;
 use trunkline_core::schema::{Kind, Limit, Value};
 
+use crate::experiment::Experiment;
 use crate::files::Shelf;
-use crate::model::Experiment;
 use crate::schema::Schema;
 use crate::tree::Item;
 use crate::{link_profile, quantity, sweep, tree};

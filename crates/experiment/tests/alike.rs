@@ -105,7 +105,7 @@ fn changed(from: &str, to: &str) -> Vec<String> {
 #[test]
 fn what_stands_for_several_is_what_is_written_for_each() {
     let (short, long) = (parse(FILE), parse(WRITTEN));
-    let (scenario, written) = (&short.points[0].scenario, &long.points[0].scenario);
+    let (scenario, written) = (&short.points.first().scenario, &long.points.first().scenario);
     let mut singles: Scenario = scenario.singles().into_owned();
     for flow in &mut singles.flows {
         // By which members of different flows start one behind the other.
@@ -122,7 +122,7 @@ fn what_stands_for_several_is_what_is_written_for_each() {
 #[test]
 fn a_recorder_sees_one_flow_with_all_members_under_the_same_ids() {
     let experiment = parse(FILE);
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let flows: Vec<_> =
         scenario.flows.iter().map(|f| (f.meta.name.as_str(), f.meta.members, f.each.len())).collect();
     assert_eq!(flows, [("up", 6, 3), ("down", 3, 3)]);
@@ -142,7 +142,7 @@ fn a_recorder_sees_one_flow_with_all_members_under_the_same_ids() {
 #[test]
 fn members_of_all_hosts_start_one_behind_the_other() {
     let experiment = parse(FILE);
-    let scenario = experiment.points[0].scenario.singles();
+    let scenario = experiment.points.first().scenario.singles();
     let first_due = |flow: usize, member: u32| {
         let source = scenario.build_source(flow, member, Seed::new(1, 0)).unwrap();
         source.next_due().expect("it sends")
@@ -164,7 +164,7 @@ fn a_link_of_two_ends_is_made_for_each_and_paths_follow() {
         .replace("[link.cell.station.phone-2]\nloss = \"1 %\"\n", "")
         .replace("[flow.up]", "[flow.up]\npath = [\"cell\", \"trunk\"]");
     let experiment = parse(&text);
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(links, ["cell-1", "cell-2", "cell-3", "trunk"]);
     for (number, ends) in scenario.flows[0].each.iter().enumerate() {
@@ -189,7 +189,7 @@ fn flows_between_two_groups_join_those_of_the_same_number() {
         .replace("\"ap\", \"phone\"]", "\"ap\", \"phone\", \"desk\"]")
         .replace("to = \"core\"", "to = \"desk\"");
     let experiment = parse(&text);
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let name = |host: usize| scenario.hosts[host].name.as_str();
     let ends: Vec<(&str, &str)> =
         scenario.flows[0].each.iter().map(|ends| (name(ends.from), name(ends.to[0].host))).collect();
@@ -213,7 +213,7 @@ fn a_list_of_sinks_has_all_of_them() {
         .replace("\"flow.down-3.loss\"", "\"flow.down.sink.phone-3.loss\"");
     let text = text.replace("flows = [\"up\", \"down\"]", "flows = [\"up\"]");
     let experiment = parse(&text);
-    let down = &experiment.points[0].scenario.flows[1];
+    let down = &experiment.points.first().scenario.flows[1];
     assert_eq!(
         (down.meta.sinks.clone(), down.each.len()),
         (["phone-1", "phone-2", "phone-3"].map(String::from).to_vec(), 0)

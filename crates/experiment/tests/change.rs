@@ -72,7 +72,7 @@ fn keys_are_those_of_the_file_and_its_sweep() {
 #[test]
 fn a_change_goes_to_the_directions_that_differ() {
     let experiment = experiment();
-    let (seed, now) = (Seed::new(1, 0), &experiment.points[0].scenario);
+    let (seed, now) = (Seed::new(1, 0), &experiment.points.first().scenario);
     let mut links = now.build_links(seed);
     let mut out = Outcome::default();
     for id in 0..9 {

@@ -10,7 +10,7 @@ fn cut(link: &str, transport: &str, samples: u32) -> Option<CutBy> {
         "name = \"cut\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n{link}\n\
          [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\nsource = {{ kind = \"voice\", samples = {samples} }}\n"
     );
-    Experiment::parse(&text, "cut.toml", &()).unwrap().points[0].scenario.cut_by(0)
+    Experiment::parse(&text, "cut.toml", &()).unwrap().points.first().scenario.cut_by(0)
 }
 
 /// Headers of UDP and IP.
@@ -110,6 +110,6 @@ fn a_window_of_blocks_is_counted_in_blocks() {
                 rate = \"1 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
                 transport = { kind = \"urp\", window = 7, block = \"16 B\" }\nsource = { kind = \"voice\", samples = 16 }\n";
     let experiment = Experiment::parse(text, "blocks.toml", &()).unwrap();
-    let limit = experiment.points[0].scenario.flows[0].meta.send_limit.clone().unwrap();
+    let limit = experiment.points.first().scenario.flows[0].meta.send_limit.clone().unwrap();
     assert_eq!((limit.blocks, limit.bytes), (Some(7), Bytes(112)));
 }

@@ -20,7 +20,7 @@ fn every_example_is_valid() {
 #[test]
 fn voice_path() {
     let experiment = Experiment::parse(&example("voice-path.toml"), "x.toml", &Beside).unwrap();
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let playback = Some(PlaybackFifo { depth: 2000, fill: 800 });
     let expected = Some(VoicePath { samples: 80, pauses: false, captures: true, playback });
     let paths: Vec<_> = scenario.flows.iter().map(|flow| flow.meta.voice_path).collect();
@@ -40,7 +40,7 @@ fn voice_path() {
 #[test]
 fn cellular_trace() {
     let experiment = Experiment::parse(&example("cellular-trace.toml"), "x.toml", &Beside).unwrap();
-    let link = &experiment.points[0].scenario.links[0];
+    let link = &experiment.points.first().scenario.links[0];
     let opportunities = |direction: usize| {
         let trace = link.directions[direction].values.delivery_trace("file");
         (trace.period(), trace.moments().iter().map(|moment| moment.opportunities).sum::<u64>())
@@ -74,7 +74,7 @@ fn voice_beside_bulk() {
     assert_eq!(experiment.limits[1].subject, latency);
     assert_eq!((experiment.limits[1].operator, experiment.limits[1].bound), (Operator::Less, 0.15));
 
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     assert_eq!((scenario.duration, scenario.drain), (Duration::from_secs(2), Duration::from_secs(1)));
     // Hosts stand in the order of the file.
     assert_eq!(scenario.hosts.iter().map(|h| h.name.as_str()).collect::<Vec<_>>(), ["ottawa", "berlin"]);

@@ -213,11 +213,11 @@ fn one_point_is_read_without_the_others() {
     );
     let whole = Experiment::parse(&text, "x.toml", &()).unwrap();
     assert_eq!(whole.points.len(), 6);
-    for point in &whole.points {
+    for point in whole.points.iter() {
         let one = Experiment::parse_point(&text, "x.toml", &(), &Bounds::FOREIGN, &point.choice).unwrap();
         assert_eq!(one.points.len(), 1);
-        assert_eq!(one.points[0].choice, point.choice);
-        assert_eq!(one.points[0].scenario.flows[0].meta.members, point.scenario.flows[0].meta.members);
+        assert_eq!(one.points.first().choice, point.choice);
+        assert_eq!(one.points.first().scenario.flows[0].meta.members, point.scenario.flows[0].meta.members);
         assert_eq!((one.name, one.axes.len()), ("x".to_owned(), 2));
     }
     for none in [&[0][..], &[0, 3], &[2, 0], &[0, 0, 0]] {

@@ -39,7 +39,7 @@ const MS: Duration = Duration::from_millis(1);
 #[test]
 fn a_host_without_keys_has_a_value_for_every_parameter() {
     let experiment = parse("a = {}\nb = {}", "");
-    let host = &experiment.points[0].scenario.hosts[0];
+    let host = &experiment.points.first().scenario.hosts[0];
     assert_eq!((host.name.as_str(), &host.profile), ("a", &None));
     let names: Vec<&str> = host.values.iter().map(|(name, _)| name).collect();
     assert_eq!(names, PARAMETERS.iter().map(|parameter| parameter.name).collect::<Vec<_>>());
@@ -56,7 +56,7 @@ fn keys_beside_a_profile_override_it() {
         "a = { profile = \"hosts/slow.toml\", send-message = \"7 ms\" }\nb = { profile = \"hosts/slow.toml\" }",
         "",
     );
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     assert_eq!(cost(scenario, 0), (MS * 7, Some(Bytes(64))));
     assert_eq!(cost(scenario, 1), (MS * 3, Some(Bytes(64))));
     assert_eq!(scenario.hosts[0].profile.as_deref(), Some("hosts/slow.toml"));
@@ -114,7 +114,7 @@ fn a_run_can_end_with_a_flow_and_messages_can_go_without_a_header() {
                 source = { kind = \"mpuke\", message = \"1 KiB\", bytes = \"1 MB\", transfers = 10 }\n\
                 [sweep]\nuntil = [\"probe\", \"volume\"]\n";
     let experiment = parse("a = {}\nb = {}", rest);
-    let [first, second] = experiment.points.as_slice() else { panic!("two points") };
+    let [first, second] = [0, 1].map(|point| experiment.points.at(point));
     assert_eq!((first.scenario.until, second.scenario.until), (Some(1), Some(2)));
     let flows = &first.scenario.flows;
     assert_eq!(
@@ -125,13 +125,13 @@ fn a_run_can_end_with_a_flow_and_messages_can_go_without_a_header() {
         [flows[0].answer(), flows[1].answer(), flows[2].answer()],
         [Answer::None, Answer::Bytes(4), Answer::Bytes(4)]
     );
-    assert_eq!(parse("a = {}\nb = {}", "").points[0].scenario.until, None);
+    assert_eq!(parse("a = {}\nb = {}", "").points.first().scenario.until, None);
 }
 
 #[test]
 fn a_host_shares_the_processor_of_another_that_has_one() {
     let experiment = parse("a = {}\nb = { processor = \"a\" }", "");
-    let hosts = &experiment.points[0].scenario.hosts;
+    let hosts = &experiment.points.first().scenario.hosts;
     assert_eq!([hosts[0].processor, hosts[1].processor], [0, 0]);
     let text = "name = \"p\"\nduration = \"1 s\"\n[hosts]\na = { processor = \"b\" }\nb = { processor = \"c\" }\nc = { processor = \"d\" }";
     let problems = Experiment::parse(text, "x.toml", &()).unwrap_err().to_string();
@@ -150,7 +150,7 @@ fn a_flow_says_that_only_its_small_messages_are_larger() {
              source = {{ kind = \"load\", message = {message}, interval = \"1 ms\" }}\n"
         );
         let experiment = parse("a = {}\nb = {}", &rest);
-        experiment.points[0].scenario.flows.last().and_then(|flow| flow.larger(false))
+        experiment.points.first().scenario.flows.last().and_then(|flow| flow.larger(false))
     };
     let bivalue = |first: &str| {
         format!("{{ kind = \"bivalue\", first = \"{first}\", second = \"200 B\", probability = 0.5 }}")
@@ -168,7 +168,7 @@ fn a_flow_says_where_its_messages_are_larger_than_asked_for() {
             "[flow.sized]\nfrom = \"a\"\nto = \"b\"\ntransport = \"{transport}\"\n{keys}\n\
              source = {{ kind = \"load\", message = \"{message} B\", interval = \"1 ms\" }}\n"
         );
-        parse("a = {}\nb = {}", &rest).points[0].scenario.flows.last().unwrap().clone()
+        parse("a = {}\nb = {}", &rest).points.first().scenario.flows.last().unwrap().clone()
     };
     let added = |transport, keys, message, keeps| {
         let mut flow = of(transport, keys, message);

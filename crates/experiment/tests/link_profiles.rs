@@ -15,7 +15,7 @@ fn parse(link: &str, rest: &str) -> Result<Experiment, Problems> {
 
 fn scenario(link: &str) -> Scenario {
     let experiment = parse(link, "").unwrap_or_else(|problems| panic!("{problems}"));
-    (*experiment.points[0].scenario).clone()
+    (*experiment.points.first().scenario).clone()
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn with_files(link: &str, rest: &str) -> Result<Experiment, Problems> {
 }
 
 fn mbits(experiment: &Experiment, point: usize) -> [u64; 2] {
-    let directions = &experiment.points[point].scenario.links[0].directions;
-    [0, 1].map(|place| directions[place].rate.bits_per_second() / 1_000_000)
+    let scenario = experiment.points.at(point).scenario;
+    [0, 1].map(|place| scenario.links[0].directions[place].rate.bits_per_second() / 1_000_000)
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_profile_is_a_file_with_the_keys_of_a_link() {
     let experiment =
         with_files("profile = \"home.toml\"", "").unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(mbits(&experiment, 0), [50, 10]);
-    let [there, back] = &experiment.points[0].scenario.links[0].directions[..] else {
+    let [there, back] = &experiment.points.first().scenario.links[0].directions[..] else {
         panic!("two directions")
     };
     assert!([there, back].iter().all(|direction| direction.delay == Duration::from_millis(9)));
@@ -146,7 +146,7 @@ fn a_profile_is_a_file_with_the_keys_of_a_link() {
         let link = format!("profile = \"home.toml\"\n{own}");
         let experiment = with_files(&link, "").unwrap_or_else(|problems| panic!("{problems}"));
         assert_eq!(mbits(&experiment, 0), expected, "{own}");
-        let jitter = &experiment.points[0].scenario.links[0].directions[1].impairments.jitter;
+        let jitter = &experiment.points.first().scenario.links[0].directions[1].impairments.jitter;
         assert!(jitter.is_some(), "{own}");
     }
 }
@@ -161,14 +161,14 @@ fn files_of_profiles_and_their_keys_are_swept() {
         [[50, 10], [100, 100]],
         "nothing of the first is left"
     );
-    let medium = experiment.points[2].scenario.links[0].medium;
+    let medium = experiment.points.at(2).scenario.links[0].medium;
     assert_eq!(medium::KINDS[medium].name, "wifi");
 
     let sweep = "[sweep]\n\"link.l.loss.probability\" = [\"1 %\", \"2 %\"]\n\"link.l.mode\" = [\"ad-hoc\"]\n";
     let experiment =
         with_files("profile = \"radio.toml\"", sweep).unwrap_or_else(|problems| panic!("{problems}"));
     let loss =
-        |point: usize| experiment.points[point].scenario.links[0].directions[0].impairments.loss.clone();
+        |point: usize| experiment.points.at(point).scenario.links[0].directions[0].impairments.loss.clone();
     assert_ne!(loss(0), loss(1));
 }
 
@@ -189,7 +189,7 @@ fn what_is_swept_overrides_the_profiles_file() {
     let experiment =
         with_files("profile = \"radio.toml\"", sweep).unwrap_or_else(|problems| panic!("{problems}"));
     let loss =
-        |point: usize| experiment.points[point].scenario.links[0].directions[0].impairments.loss.clone();
+        |point: usize| experiment.points.at(point).scenario.links[0].directions[0].impairments.loss.clone();
     assert_ne!(loss(0), loss(1));
 }
 
@@ -275,8 +275,8 @@ fn links_of_one_profile_have_the_same_draw_and_others_are_combined() {
     assert_eq!(same.axes[0].key, "link.l.draws, link.m.draws");
     assert!(same.axes[0].is_draws());
     let rates = |point: usize| {
-        let links = &same.points[point].scenario.links;
-        [0, 1].map(|link| links[link].directions[point].rate.bits_per_second() / 1_000_000)
+        let scenario = same.points.at(point).scenario;
+        [0, 1].map(|link| scenario.links[link].directions[point].rate.bits_per_second() / 1_000_000)
     };
     assert_eq!([rates(0), rates(1)], [[4, 4], [6, 6]]);
     let other = with("other.toml", 1).unwrap_or_else(|problems| panic!("{problems}"));

@@ -44,7 +44,7 @@ fn parse(text: &str) -> Experiment {
 
 #[test]
 fn the_way_back_is_the_way_there_reversed() {
-    let scenario = &parse(FILE).points[0].scenario;
+    let scenario = parse(FILE).points.first().scenario.clone();
     let steps = |path: &[trunkline_experiment::PathStep]| {
         path.iter().map(|s| (s.link, s.from_port)).collect::<Vec<_>>()
     };
@@ -54,7 +54,7 @@ fn the_way_back_is_the_way_there_reversed() {
 
 #[test]
 fn a_direction_takes_what_the_link_says_but_its_own_first() {
-    let scenario = &parse(FILE).points[0].scenario;
+    let scenario = parse(FILE).points.first().scenario.clone();
     let [forward, backward] = scenario.links[0].directions.as_slice() else { panic!("two directions") };
     assert_eq!((forward.rate.bits_per_second(), backward.rate.bits_per_second()), (2_000_000, 64_000));
     assert_eq!(forward.impairments, backward.impairments);
@@ -65,14 +65,14 @@ fn a_direction_takes_what_the_link_says_but_its_own_first() {
 fn of_several_paths_the_written_one_is_taken() {
     let more = "[link.other]\nbetween = [\"a\", \"c\"]\nrate = \"1 Mbit/s\"\n[flow.voice]\npath = [\"first\", \"second\"]";
     let text = FILE.replace("[flow.voice]", more);
-    assert_eq!(parse(&text).points[0].scenario.flows[0].to[0].forward.len(), 2);
+    assert_eq!(parse(&text).points.first().scenario.flows[0].to[0].forward.len(), 2);
     let shortest = FILE.replace("[flow.voice]", &more[..more.find("path").unwrap()]);
-    assert_eq!(parse(&shortest).points[0].scenario.flows[0].to[0].forward.len(), 1);
+    assert_eq!(parse(&shortest).points.first().scenario.flows[0].to[0].forward.len(), 1);
 }
 
 /// When the messages of the first member of the first flow of that name are due.
 fn due_times(experiment: &Experiment, name: &str) -> Vec<Time> {
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let flow =
         scenario.flows.iter().position(|flow| flow.meta.name == name).expect("the flow is in the file");
     let mut source =

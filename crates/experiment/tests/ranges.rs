@@ -86,7 +86,7 @@ fn a_range_is_the_list_that_it_stands_for() {
             })
             .collect();
         let listed = swept(&format!("\"{}\" = [{}]", experiment.axes[0].key, written.join(", ")));
-        for (one, other) in experiment.points.iter().zip(&listed.points) {
+        for (one, other) in experiment.points.iter().zip(listed.points.iter()) {
             assert_eq!(format!("{:?}", one.scenario), format!("{:?}", other.scenario), "{range}");
         }
         assert_eq!(experiment.axes[0].numbers, listed.axes[0].numbers, "{range}");
@@ -99,7 +99,8 @@ fn keys_together_may_have_a_range() {
         r#""link.trunk.forward.rate, link.trunk.backward.rate" = { from = "1 Mbit/s", to = "3 Mbit/s", step = "1 Mbit/s" }"#,
     );
     assert_eq!(experiment.points.len(), 3);
-    let rates = experiment.points[2].scenario.links[0].directions.iter().map(|d| d.rate.bits_per_second());
+    let scenario = experiment.points.at(2).scenario;
+    let rates = scenario.links[0].directions.iter().map(|d| d.rate.bits_per_second());
     assert_eq!(rates.collect::<Vec<_>>(), [3_000_000, 3_000_000]);
 }
 
@@ -179,7 +180,7 @@ fn what_is_wrong_with_a_range_says_what_is_expected() {
 fn the_name_of_the_files_own_kind_keeps_what_the_file_says_of_it() {
     let experiment =
         swept("\"link.trunk.queue\" = [\"fifo\", \"codel\", { kind = \"fifo\", limit = \"10 packets\" }]");
-    let queue = |point: usize| &experiment.points[point].scenario.links[0].directions[0].queue;
+    let queue = |point: usize| experiment.points.at(point).scenario.links[0].directions[0].queue.clone();
     assert_eq!(queue(0).1.value("limit"), &Value::Limit(Limit::Bytes(Bytes(250_000))));
     assert_ne!(queue(1).0, queue(0).0);
     assert_ne!(
@@ -190,7 +191,9 @@ fn the_name_of_the_files_own_kind_keeps_what_the_file_says_of_it() {
     assert_eq!(queue(2).1.value("limit"), &Value::Limit(Limit::Packets(10)));
     // Of one direction, which has it from the link.
     let experiment = swept("\"link.trunk.backward.queue\" = [\"fifo\", \"codel\"]");
-    let [forward, backward] = experiment.points[0].scenario.links[0].directions.as_slice() else { panic!() };
+    let [forward, backward] = experiment.points.first().scenario.links[0].directions.as_slice() else {
+        panic!()
+    };
     assert_eq!(forward.queue, backward.queue);
     assert_eq!(experiment.axes[0].values, ["fifo", "codel"]);
 }

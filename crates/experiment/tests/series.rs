@@ -29,7 +29,7 @@ fn parse(link: &str, rest: &str) -> Result<Experiment, Problems> {
 
 fn values(link: &str, key: &str, at: &[u64]) -> Vec<u64> {
     let experiment = parse(link, "").unwrap_or_else(|problems| panic!("{problems}"));
-    let over_time = experiment.points[0].scenario.links[0].directions[0].values.over_time(key);
+    let over_time = experiment.points.first().scenario.links[0].directions[0].values.over_time(key);
     let mut cursor = over_time.cursor();
     at.iter().map(|ms| cursor.at(Time::ZERO + Duration::from_millis(*ms))).collect()
 }
@@ -46,7 +46,8 @@ fn steps_and_files_are_values_over_time() {
     );
     let delay = "rate = \"1 Mbit/s\"\ndelay = { kind = \"series\", file = \"delays.csv\", every = \"1 s\" }";
     assert_eq!(values(delay, "delay", &[0, 500, 1_000]), [20, 35, 20].map(|ms| ms * 1_000_000));
-    let link = &parse(delay, "").unwrap().points[0].scenario.links[0].directions[0];
+    let scenario = parse(delay, "").unwrap().points.first().scenario.clone();
+    let link = &scenario.links[0].directions[0];
     assert_eq!(
         (link.delay, link.rate.bits_per_second()),
         (Duration::from_millis(20), 1_000_000),
@@ -60,7 +61,7 @@ fn a_series_and_its_period_are_swept() {
     let link = r#"rate = { kind = "steps", steps = [["0 s", "20 Mbit/s"], ["15 ms", "5 Mbit/s"]], every = "30 ms" }"#;
     let rates = |sweep: &str| {
         let experiment = parse(link, sweep).unwrap_or_else(|problems| panic!("{problems}"));
-        let at_40_ms = |point: &trunkline_experiment::Point| {
+        let at_40_ms = |point: trunkline_experiment::Point| {
             let rate = point.scenario.links[0].directions[0].values.over_time("rate");
             rate.cursor().at(Time::ZERO + Duration::from_millis(40)) / 1_000_000
         };

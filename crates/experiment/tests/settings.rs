@@ -87,7 +87,7 @@ fn any_key_can_be_set() {
         ("2024", 7, 3, 2)
     );
     assert_eq!(experiment.axes[0].values, ["7"]);
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     assert_eq!((scenario.duration, scenario.hosts.len()), (Duration::from_millis(250), 3));
     assert_eq!(scenario.flows[1].transport.in_flight(), Some(("window", Bytes(8 << 10))));
     let Experiment { text, .. } = experiment;
@@ -217,7 +217,7 @@ fn a_setting_means_what_a_swept_value_means() {
             let set = set.unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(set.points.len(), 1, "{name}");
             assert_eq!(
-                format!("{:?}", set.points[0].scenario),
+                format!("{:?}", set.points.first().scenario),
                 format!("{:?}", point.scenario),
                 "{name}: {values:?}"
             );

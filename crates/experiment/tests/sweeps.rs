@@ -2,10 +2,12 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::Beside;
 use trunkline_core::schema::{Limit, Value};
-use trunkline_core::{Bytes, Rate};
-use trunkline_experiment::{Experiment, Loss};
+use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_experiment::{Bounds, Experiment, Loss, Point, Points, Scenario};
 
 const FILE: &str = r#"name = "sweeps"
 duration = "1 s"
@@ -40,13 +42,13 @@ fn swept(lines: &str) -> Experiment {
 #[test]
 fn the_product_runs_through_all_combinations_the_last_axis_fastest() {
     let experiment = swept("\"flow.voice.count\" = [1, 2]\nflow.bulk.count = [0, 3, 5]");
-    let members = |point: usize| experiment.points[point].scenario.flows.iter().map(|f| f.meta.members);
-    let all: Vec<Vec<u32>> = (0..6).map(|point| members(point).collect()).collect();
+    let members = |point: Point| point.scenario.flows.iter().map(|f| f.meta.members).collect();
+    let all: Vec<Vec<u32>> = experiment.points.iter().map(members).collect();
     assert_eq!(all, [[1, 0], [1, 3], [1, 5], [2, 0], [2, 3], [2, 5]]);
-    assert_eq!(experiment.points[4].choice, [1, 1]);
-    assert_eq!(experiment.points[4].index, 4);
+    assert_eq!(experiment.points.at(4).choice, [1, 1]);
+    assert_eq!(experiment.points.at(4).index, 4);
     // The second flow's members are numbered on from the first's.
-    assert_eq!(experiment.points[4].scenario.flows[1].meta.first.0, 2);
+    assert_eq!(experiment.points.at(4).scenario.flows[1].meta.first.0, 2);
 }
 
 #[test]
@@ -63,9 +65,8 @@ fn keys_that_are_not_written_can_be_swept() {
         "\"link.trunk.loss.probability\" = [\"1 %\", 0.5]\n\"link.trunk.queue.limit\" = [\"5 packets\"]\n\
          \"link.trunk.backward.rate\" = [\"64 kbit/s\"]",
     );
-    let [forward, backward] = experiment.points[1].scenario.links[0].directions.as_slice() else {
-        panic!("two directions")
-    };
+    let scenario = experiment.points.at(1).scenario;
+    let [forward, backward] = scenario.links[0].directions.as_slice() else { panic!("two directions") };
     assert!(matches!(forward.impairments.loss, Loss::Bernoulli(share) if share.value() == 0.5));
     assert_eq!(forward.queue.1.value("limit"), &Value::Limit(Limit::Packets(5)));
     assert_eq!(forward.rate, Rate::from_bits_per_second(2_000_000));
@@ -79,9 +80,9 @@ fn whole_transports_and_parts_of_distributions_can_be_swept() {
         "\"flow.bulk.transport\" = [\"udp\", { kind = \"tcp\", window = \"8 KiB\" }]\n\
          \"flow.bulk.source.interval.mean\" = [\"1 ms\", \"20 ms\"]",
     );
-    assert_eq!(experiment.points[0].scenario.flows[1].meta.transport, "udp");
-    assert_eq!(experiment.points[2].scenario.flows[1].meta.transport, "tcp");
-    assert_eq!(experiment.points[3].scenario.flows[1].source.values.distribution("interval").mean(), 20e6);
+    assert_eq!(experiment.points.first().scenario.flows[1].meta.transport, "udp");
+    assert_eq!(experiment.points.at(2).scenario.flows[1].meta.transport, "tcp");
+    assert_eq!(experiment.points.at(3).scenario.flows[1].source.values.distribution("interval").mean(), 20e6);
     assert_eq!(experiment.axes[0].numbers, None);
     assert_eq!(experiment.axes[0].values, ["udp", "{ kind = \"tcp\", window = \"8 KiB\" }"]);
 }
@@ -109,8 +110,70 @@ fn ten_thousand_points_share_their_speech() {
     let list = counts.join(", ");
     let experiment = swept(&format!("\"flow.voice.count\" = [{list}]\n\"flow.bulk.count\" = [{list}]"));
     assert_eq!(experiment.points.len(), 10_000);
-    let speech = |point: usize| &experiment.points[point].scenario.flows[0].source.speech;
-    assert!(std::sync::Arc::ptr_eq(speech(0), speech(9_999)));
+    let speech = |point: usize| experiment.points.at(point).scenario.flows[0].source.speech.clone();
+    assert!(Arc::ptr_eq(&speech(0), &speech(9_999)));
+}
+
+#[test]
+fn points_that_are_not_kept_are_those_of_the_product() {
+    let counts: Vec<String> = (0..100).map(|n| n.to_string()).collect();
+    let lines = format!(
+        "\"flow.voice.count\" = [{}]\n\"link.trunk.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]\nduration = [\"1 s\", \"3 s\"]",
+        counts.join(", ")
+    );
+    let experiment = swept(&lines);
+    let points = &experiment.points;
+    assert_eq!((points.len(), points.iter().count(), points.choices().count()), (400, 400, 400));
+    let alone = |choice: &[usize]| {
+        let text = format!("{FILE}{lines}");
+        let read = Experiment::parse_point(&text, "x.toml", &Beside, &Bounds::NONE, choice);
+        read.unwrap_or_else(|problems| panic!("{problems}")).points.first().clone()
+    };
+    for (place, choice) in points.choices().enumerate().filter(|(place, _)| place % 57 == 0 || *place > 397) {
+        let (point, alone) = (points.at(place), alone(&choice));
+        assert_eq!((point.index, &point.choice), (alone.index, &alone.choice));
+        assert_eq!(format!("{:?}", point.scenario), format!("{:?}", alone.scenario));
+        assert_eq!(points.place_of(&choice), Some(place));
+        assert_eq!(points.length(place), point.scenario.length());
+        assert_eq!(point.scenario.flows[0].meta.members as usize, place / 4);
+    }
+    assert_eq!(
+        (points.place_of(&[100, 0, 0]), points.place_of(&[0, 0]), points.get(400).is_none()),
+        (None, None, true)
+    );
+    assert_eq!(
+        points.lengths().map(|length| length.as_nanos()).sum::<u64>(),
+        200 * (1 + 3 + 2) * 1_000_000_000
+    );
+}
+
+#[test]
+fn points_are_set_and_changed_whether_they_are_kept_or_not() {
+    let counts: Vec<String> = (0..300).map(|n| n.to_string()).collect();
+    let mut experiment = swept(&format!("\"flow.voice.count\" = [{}]", counts.join(", ")));
+    for place in [1, 299] {
+        let mut scenario = Scenario::clone(&experiment.points.at(place).scenario);
+        scenario.duration = Duration::from_secs(9);
+        experiment.points.set(place, scenario);
+    }
+    experiment.points.change(|scenario| scenario.flows[0].priority = 5);
+    let earlier = experiment.points.clone();
+    experiment.points.change(|scenario| scenario.flows[0].priority += 1);
+    for place in [0, 1, 2, 298, 299] {
+        let of = |points: &Points| {
+            let scenario = points.at(place).scenario;
+            (
+                scenario.flows[0].meta.members,
+                scenario.flows[0].priority,
+                scenario.duration,
+                points.length(place),
+            )
+        };
+        let seconds = if [1, 299].contains(&place) { 9 } else { 1 };
+        let [duration, length] = [seconds, seconds + 1].map(Duration::from_secs);
+        assert_eq!(of(&experiment.points), (place as u32, 6, duration, length));
+        assert_eq!(of(&earlier), (place as u32, 5, duration, length));
+    }
 }
 
 #[test]
@@ -129,7 +192,7 @@ fn keys_that_vary_together_may_have_lists_of_values() {
     let experiment = swept(
         "\"link.trunk.forward.rate, link.trunk.forward.delay\" = [[\"1 Mbit/s\", \"3 ms\"], [\"2 Mbit/s\", \"4 ms\"]]",
     );
-    let forward = experiment.points.iter().map(|point| &point.scenario.links[0].directions[0]);
+    let forward = experiment.points.iter().map(|point| point.scenario.links[0].directions[0].clone());
     let found: Vec<_> =
         forward.map(|there| (there.rate.bits_per_second(), there.values.duration("delay"))).collect();
     let ms = trunkline_core::Duration::from_millis;

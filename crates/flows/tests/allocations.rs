@@ -63,7 +63,7 @@ fn messages_there_and_back_allocate_nothing() {
                 channels = 3\nsource = { kind = \"voice\", samples = 80, phase = \"together\" }\n";
     let experiment =
         Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let flow = &scenario.flows[0];
     let source = scenario.build_source(0, 0, Seed::new(1, 0)).unwrap_or_else(|reason| panic!("{reason}"));
     let mut talker = Talker::new(source, FlowId(0), 3);

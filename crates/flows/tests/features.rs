@@ -68,5 +68,5 @@ fn spec(FeatureMode { option: mode, features }: &FeatureMode, sinks: &str) -> Fl
     );
     let experiment =
         Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-    FlowSpec::of(&experiment.points[0].scenario, 0)
+    FlowSpec::of(&experiment.points.first().scenario, 0)
 }

@@ -97,7 +97,7 @@ mod linux {
         );
         let experiment =
             Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-        let scenario = &experiment.points[0].scenario;
+        let scenario = &experiment.points.first().scenario;
         let init = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
         let means = KernelMeans { init, folder: None };
         let mut kernels = Kernels::start(scenario, Seed::new(7, 0), folder, &means)

@@ -55,7 +55,7 @@ impl Replay {
         let end = windows.iter().map(|window| window.end).fold(begin, f64::max);
         let (text, files) = experiment(&observed, end - begin);
         let read = Experiment::parse(&text, "replay", &files).map_err(|problems| problems.to_string())?;
-        let scenario = Arc::clone(&read.points.first().ok_or("there is nothing to replay")?.scenario);
+        let scenario = Arc::clone(&read.points.first().scenario);
         Ok(Replay { scenario: Arc::unwrap_or_clone(scenario), observed })
     }
 
@@ -76,7 +76,7 @@ impl Replay {
             link.toml()
         );
         let read = Experiment::parse(&text, "link", &()).map_err(|problems| problems.to_string())?;
-        let with_link = &read.points.first().ok_or("there is no link")?.scenario;
+        let with_link = &read.points.first().scenario;
         let scenario = Scenario { links: with_link.links.clone(), ..self.scenario.clone() };
         let mut collector = Collector::new(&scenario, "here");
         trunkline_simulator::run(&scenario, Seed::new(seed, 0), &mut collector, &mut Never)

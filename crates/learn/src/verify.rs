@@ -157,7 +157,7 @@ fn run(
     let text = phase.text(place, seed);
     let read =
         Experiment::parse(&text, "verification", prober.files()).map_err(|problems| problems.to_string())?;
-    let point = read.points.first().ok_or("the workload is empty")?;
+    let point = read.points.first();
     let mut pooled = Pooled::new(&point.scenario);
     prober.run(&read, &mut pooled)?;
     Ok(pooled.figures(phase.lasts))

@@ -1,6 +1,6 @@
 //! From the points of an experiment to the rows of tables.
 
-use trunkline_experiment::{Experiment, Point};
+use trunkline_experiment::Experiment;
 
 use crate::study::{self, Axis};
 use crate::value::{Keys, Value};
@@ -26,17 +26,17 @@ pub(crate) fn keys(
             ));
         }
     }
-    let of_point = |point: &Point| {
+    let of_point = |choice: Vec<usize>| {
         let mut keys = Keys::default();
         for mapped in &mapping.axes {
             let axis = swept(&mapped.key).unwrap_or_default();
-            let cells = cells(mapped, &experiment.axes[axis], point.choice[axis])
+            let cells = cells(mapped, &experiment.axes[axis], choice[axis])
                 .map_err(|problem| format!("{}: {problem}", mapping.file))?;
             keys.0.extend(mapped.columns.iter().map(String::as_str).zip(cells));
         }
         Ok(keys)
     };
-    experiment.points.iter().map(of_point).collect()
+    experiment.points.choices().map(of_point).collect()
 }
 
 /// The cells of one chosen value.

@@ -46,14 +46,13 @@ impl Task {
         (self.source, self.point)
     }
 
-    fn of<'s>(&self, sources: &'s [Source]) -> &'s Point {
-        &sources[self.source].experiment.points[self.point]
+    fn of(&self, sources: &[Source]) -> Point {
+        sources[self.source].experiment.points.at(self.point)
     }
 
     /// How long it lasts at most: less if it ends with a flow.
     pub(crate) fn length(&self, sources: &[Source]) -> Duration {
-        let scenario = &self.of(sources).scenario;
-        scenario.duration + scenario.drain
+        sources[self.source].experiment.points.length(self.point)
     }
 }
 
@@ -122,7 +121,7 @@ fn one(
     let mut meter = Meter::new(&metas, &mut no_trace).with_bundles(&scenario.bundles);
     let mut teller = Teller { observer, stop, told: Duration::ZERO };
     let seed = Seed::new(request.experiment.seed, task.repetition);
-    let (outcome, failed) = trunkline_runner::drive(request, point, seed, &mut meter, &mut teller)?;
+    let (outcome, failed) = trunkline_runner::drive(request, &point, seed, &mut meter, &mut teller)?;
     if let Some(error) = failed {
         return Err(error.into());
     }

@@ -1,6 +1,7 @@
 //! What of a study takes real time.
 
 use trunkline_core::Duration;
+use trunkline_experiment::Point;
 use trunkline_store::Backend;
 
 use crate::run::{PaperError, Source, sources};
@@ -42,18 +43,17 @@ pub fn real_time(study: &'static Study) -> Result<Vec<RealTime>, PaperError> {
 }
 
 fn length(source: &Source) -> Duration {
-    let scenarios = source.experiment.points.iter().map(|point| &point.scenario);
-    scenarios.fold(Duration::ZERO, |sum, scenario| sum + scenario.duration + scenario.drain)
+    source.experiment.points.lengths().fold(Duration::ZERO, |sum, length| sum + length)
 }
 
 /// The most that any flow counts: they run beside each other.
 fn blocks(source: &Source) -> Option<u64> {
     let (audio, _) = trunkline_traffic::find("audio")?;
-    let flows = source.experiment.points.iter().flat_map(|point| &point.scenario.flows);
-    let counted = flows
-        .filter(|flow| flow.source.kind == audio)
-        .filter_map(|flow| flow.source.values.integer_if_given("blocks"));
-    counted.max()
+    let most = |point: Point| {
+        let flows = point.scenario.flows.iter().filter(|flow| flow.source.kind == audio);
+        flows.filter_map(|flow| flow.source.values.integer_if_given("blocks")).max()
+    };
+    source.experiment.points.iter().filter_map(most).max()
 }
 
 #[cfg(test)]

@@ -183,7 +183,8 @@ impl Prepared {
             let Some(blocks) = how.blocks else { continue };
             let (audio, _) = trunkline_traffic::find("audio").unzip();
             for place in 0..experiment.points.len() {
-                let flows = experiment.points[place].scenario.flows.iter();
+                let scenario = experiment.points.at(place).scenario;
+                let flows = scenario.flows.iter();
                 let keys: Vec<_> = flows
                     .filter(|flow| Some(flow.source.kind) == audio)
                     .map(|flow| (format!("flow.{}.source.blocks", flow.meta.name), blocks.to_string()))
@@ -192,7 +193,7 @@ impl Prepared {
                 let scenario = experiment
                     .rewritten(place, &keys, &files)
                     .map_err(|problem| PaperError::Study { study: &self.study.name, problem })?;
-                experiment.points[place].scenario = scenario.into();
+                experiment.points.set(place, scenario);
             }
         }
         if how.blocks.is_some() && !counted && !self.sources.is_empty() {
@@ -216,7 +217,8 @@ impl Prepared {
         let files = EmbeddedFiles(self.study);
         for (source, point) in points {
             let experiment = &mut self.sources[source].experiment;
-            experiment.points[point].scenario = experiment.rewritten(point, keys, &files)?.into();
+            let scenario = experiment.rewritten(point, keys, &files)?;
+            experiment.points.set(point, scenario);
         }
         Ok(())
     }
@@ -232,8 +234,12 @@ impl Prepared {
                 let Some(cell) = &row.published.cells[place] else { continue };
                 let texts = row.points.iter().flat_map(|(source, point)| {
                     let experiment = &self.sources[*source].experiment;
-                    let axes = experiment.axes.iter().zip(&experiment.points[*point].choice);
-                    axes.filter_map(|(axis, chosen)| axis.values.get(*chosen).cloned())
+                    let choice = experiment.points.choices().nth(*point).unwrap_or_default();
+                    experiment
+                        .axes
+                        .iter()
+                        .zip(choice)
+                        .filter_map(|(axis, chosen)| axis.values.get(chosen).cloned())
                 });
                 found.push((row.published.keys.clone(), cell.number, texts.collect()));
             }

@@ -308,7 +308,7 @@ fn range(
 /// The largest number of a flow that a limit names, if the key says how many of these flows there are.
 fn numbered<'e>(experiment: &'e Experiment, key: &Searchable) -> Option<(u64, &'e Limit)> {
     let first = format!("{}-1", key.key().strip_prefix("hosts.")?.strip_suffix(".count")?);
-    let scenario = &experiment.points.first()?.scenario;
+    let scenario = &experiment.points.first().scenario;
     let number = |limit: &Limit| {
         let Subject::Single { flow, single: Single::Number(number), .. } = limit.subject else { return None };
         let flow = scenario.flows.get(flow)?;

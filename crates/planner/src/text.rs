@@ -252,8 +252,7 @@ fn overloaded(plan: &Plan, answer: &Answer) -> String {
         .iter()
         .map(|rising| format!("`{}` by {}", rising.flow, growth(rising.per_second)))
         .collect();
-    let duration =
-        plan.first.points.first().map_or_else(String::new, |point| point.scenario.duration.to_string());
+    let duration = plan.first.points.first().scenario.duration.to_string();
     format!(
         "at {kept} the latency still rises at the end of the run, per second that of {}: more is sent than the link \
          carries, and a run of {duration} is too short to show the effect. Repeat the plan with a longer `duration`",

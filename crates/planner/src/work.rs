@@ -145,7 +145,7 @@ impl<'p> Work<'p> {
             search: plan.search(),
             samples: BTreeMap::new(),
         };
-        let cells: Vec<Cell> = plan.first.points.iter().map(|point| cell(&point.choice)).collect();
+        let cells: Vec<Cell> = plan.first.points.choices().map(|choice| cell(&choice)).collect();
         let mut work = Work {
             plan,
             errors: plan.terms.errors(),
@@ -292,7 +292,7 @@ impl<'p> Work<'p> {
     ) -> Result<(), PlanError> {
         self.values.extend(wanted.iter().map(|wanted| wanted.value));
         let experiment = self.plan.with(self.values.iter().copied())?;
-        for note in trunkline_runner::notes(&experiment, means.backend) {
+        for note in trunkline_runner::notes(experiment.points.iter(), means.backend) {
             if self.noted.insert(note.clone()) {
                 observer.warning(&note);
             }
@@ -300,7 +300,7 @@ impl<'p> Work<'p> {
         let (mut tasks, mut owners) = (Vec::new(), Vec::new());
         for one in wanted {
             let point = self.point(&experiment, one);
-            let values = on_axes(&experiment.axes, &experiment.points[point].choice);
+            let values = on_axes(&experiment.axes, &experiment.points.at(point).choice);
             let samples = self.cells[one.cell].samples.entry(one.value).or_default();
             for repetition in 0..one.until {
                 if samples.repetitions.contains_key(&repetition) {
@@ -440,8 +440,9 @@ impl<'p> Work<'p> {
             Answer {
                 finished: cell.search.next_value().is_none(),
                 choice: cell.choice.clone(),
-                rising: kept.map_or_else(Vec::new, |kept| kept.rising(&points[place].scenario, confidence)),
-                unfinished: kept.map_or_else(Vec::new, |kept| kept.unfinished(&points[place].scenario)),
+                rising: kept
+                    .map_or_else(Vec::new, |kept| kept.rising(&points.at(place).scenario, confidence)),
+                unfinished: kept.map_or_else(Vec::new, |kept| kept.unfinished(&points.at(place).scenario)),
                 trials,
                 edge,
             }

@@ -100,8 +100,8 @@ impl GrowingRun {
                 let Some(place) = place.filter(|place| kept[*place].is_none()) else { return };
                 let point = tasks[place].point;
                 kept[place] = Some(keep(summary, took));
-                observer.measured(experiment, &experiment.points[point], summary);
-                observer.advanced(schedule::length(experiment, point));
+                observer.measured(experiment, &experiment.points.at(point), summary);
+                observer.advanced(experiment.points.length(point));
                 observer.repetition_done();
             };
             self.writer.adopt_chosen(archive, is_point, each)?;
@@ -119,7 +119,7 @@ impl GrowingRun {
     ) -> Result<(Vec<Task>, Vec<Vec<usize>>), RunnerError> {
         let mut tasks = Vec::with_capacity(wanted.len());
         for &(point, repetition) in wanted {
-            let values = values(experiment, &experiment.points[point]);
+            let values = values(experiment, &experiment.points.at(point));
             let stored = self.points.iter().position(|known| *known == values).unwrap_or_else(|| {
                 self.points.push(values);
                 self.points.len() - 1

@@ -24,7 +24,7 @@ mod tap;
 mod task;
 mod wire;
 
-pub use backend::{notes, refused};
+pub use backend::{notes, refusals, refused};
 pub use drive::drive;
 pub use driven::Driven;
 pub use error::{HearError, RunnerError};

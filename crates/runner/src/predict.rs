@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use trunkline_core::Seed;
-use trunkline_experiment::{Experiment, Supervisor};
+use trunkline_experiment::{Experiment, Points, Supervisor};
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::{Meter, RepetitionSummary};
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
@@ -30,7 +30,7 @@ pub fn predict(
 ) -> Result<StoredRun, RunnerError> {
     let hear = Hear::default();
     let live = LiveOptions::new(FarEnd::Process { program: PathBuf::new(), arguments: Vec::new() });
-    experiment.points = vec![experiment.points.swap_remove(point)];
+    experiment.points = Points::only(experiment.points.at(point));
     let request = Request {
         experiment: &experiment,
         file: Path::new(""),
@@ -44,7 +44,7 @@ pub fn predict(
         fleet: None,
     };
     precheck(&request)?;
-    let point = &experiment.points[0];
+    let point = experiment.points.first();
     let scenario = &point.scenario;
     let flows = metas(scenario.flows.iter().map(|flow| flow.meta.clone()), Backend::Sim);
     let mut no_trace = ();
@@ -90,7 +90,7 @@ fn unstored(experiment: &Experiment, started: jiff::Timestamp, summary: Repetiti
         limits: experiment.limits.clone(),
         points: vec![StoredPoint {
             index: 0,
-            choice: experiment.points[0].choice.clone(),
+            choice: experiment.points.first().choice.clone(),
             repetitions: vec![StoredRepetition {
                 index: 0,
                 partial,

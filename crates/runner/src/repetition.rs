@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use trunkline_agent::controller::PartKey;
 use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Scenario, Supervisor};
+use trunkline_experiment::{Point, Scenario, Supervisor};
 use trunkline_metrics::{
     Console, DriverOutcome, FlowMeta, FlowSummary, Meter, RepetitionSummary, SendLimit, TraceSink,
 };
@@ -25,19 +25,20 @@ pub(crate) type Measured = (RepetitionSummary, Vec<Heard>, Vec<(String, PathBuf)
 /// Measures and stores in the run with this key; the summary is partial if it was stopped. Also says what was heard.
 pub(crate) fn measure(
     (writer, run): (&RunWriter, &str),
-    scenario: &Scenario,
+    of: &Point,
     task: Task,
     seed: Seed,
     request: Request<'_>,
     supervisor: &mut (dyn Supervisor + Send),
 ) -> Result<Measured, RunnerError> {
+    let scenario = &*of.scenario;
     let flows = metas(scenario.flows.iter().map(|flow| flow.meta.clone()), request.backend);
     let names: Vec<&str> = flows.iter().map(|meta| meta.name.as_str()).collect();
     let mut traces = writer.begin_repetition(task.stored, task.repetition, &names)?;
     let audio_directory = traces.audio_directory();
     let audio = AudioRecorder::create(scenario, &audio_directory).map_err(RunnerError::Audio)?;
     let ears = Ears::new(request.hear, scenario);
-    let point = &request.hear.listening_to(&request.experiment.points[task.point]);
+    let point = &request.hear.listening_to(of);
 
     let values = values(request.experiment, point);
     let tapped =

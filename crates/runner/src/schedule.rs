@@ -1,6 +1,6 @@
 //! Which repetition of which point is measured when, and on how many cores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -33,7 +33,7 @@ pub struct Outcome {
 /// machine or the simulator does not have.
 pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
     let (is_elsewhere, driver) = (request.is_elsewhere()?, backend::driver(request.backend));
-    for point in &request.experiment.points {
+    for point in request.experiment.points.iter() {
         if point.scenario.flows.is_empty() {
             return Err(RunnerError::NoFlows);
         }
@@ -76,7 +76,7 @@ impl Request<'_> {
     /// The backends that do not refuse the experiment, as the end of a sentence.
     fn elsewhere(&self) -> String {
         let refused = |backend, point: &Point| crate::backend::refused(backend, &point.scenario).is_some();
-        let takes = |backend: &Backend| !self.experiment.points.iter().any(|point| refused(*backend, point));
+        let takes = |backend: &Backend| !self.experiment.points.iter().any(|point| refused(*backend, &point));
         let others: Vec<&str> =
             Backend::ALL.into_iter().filter(takes).map(|backend| backend.name()).collect();
         match others.as_slice() {
@@ -101,8 +101,8 @@ fn check_agents(request: &Request<'_>) -> Result<(), RunnerError> {
             false => Err(RunnerError::AgentsUnused),
         };
     }
-    for point in &request.experiment.points {
-        let heard = request.hear.listening_to(point);
+    for point in request.experiment.points.iter() {
+        let heard = request.hear.listening_to(&point);
         let flows = point.scenario.flows.iter().zip(&heard.scenario.flows);
         if let Some((flow, _)) = flows.into_iter().find(|(own, heard)| own.meta != heard.meta) {
             return Err(RunnerError::HearThroughAgents { flow: flow.meta.name.clone() });
@@ -148,7 +148,7 @@ pub fn run_part(
 /// # Errors
 /// If the store cannot be written.
 pub fn begin(store: &Store, request: &Request<'_>) -> Result<RunWriter, RunnerError> {
-    let points = (0..).zip(request.experiment.points.iter().map(|point| point.choice.clone()));
+    let points = (0..).zip(request.experiment.points.choices());
     Ok(store.begin(new_run(request, points.collect()))?)
 }
 
@@ -167,7 +167,7 @@ pub fn run_some(
     let all = &request.experiment.points;
     let wanted = wanted.iter().filter(|task| task.point < all.len());
     let points: BTreeMap<u32, Vec<usize>> =
-        wanted.clone().map(|task| (task.stored, all[task.point].choice.clone())).collect();
+        wanted.clone().map(|task| (task.stored, all.at(task.point).choice)).collect();
     let places: BTreeMap<(u32, u32), usize> =
         wanted.map(|task| ((task.stored, task.repetition), task.point)).collect();
     let mut begun = new_run(&request, points.into_iter().collect());
@@ -190,12 +190,9 @@ pub fn resume(
     if let Some(fleet) = request.fleet {
         forget_stored(store, Some(&writer), fleet)?;
     }
-    let choices: BTreeMap<u32, Vec<usize>> =
-        store.run(id)?.points.into_iter().map(|point| (point.index, point.choice)).collect();
-    let place = |stored: u32, _: u32| {
-        let choice = choices.get(&stored)?;
-        request.experiment.points.iter().position(|point| point.choice == *choice)
-    };
+    let mut choices: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    store.walk(id, |point| _ = choices.insert(point.index, point.choice))?;
+    let place = |stored: u32, _: u32| request.experiment.points.place_of(choices.get(&stored)?);
     finish_measuring(writer, request, place, observer, stop)
 }
 
@@ -254,7 +251,9 @@ fn finish_measuring(
             Some(Task { point: place(stored, repetition)?, stored, repetition })
         })
         .collect();
-    backend::notes(request.experiment, request.backend).iter().for_each(|note| observer.warning(note));
+    backend::notes(points(request.experiment, &tasks), request.backend)
+        .iter()
+        .for_each(|note| observer.warning(note));
     let measured = measure(&writer, request, &request.experiment.name, &tasks, |_, _| (), observer, stop);
     let stopped = stop.load(Ordering::Relaxed);
     let missing = writer.missing()?;
@@ -284,17 +283,18 @@ pub(crate) fn measure<R: Send>(
     let lacking = announce(request.experiment, name, tasks, observer);
 
     // Whatever fits: a file that cannot be opened says so itself.
-    let _ = trunkline_io::process::raise_open_files(open_files(&request));
+    let _ = trunkline_io::process::raise_open_files(open_files(&request, tasks));
 
     let jobs = if request.backend.is_simulated() { request.jobs } else { 1 };
     let key = writer.info()?.key;
     let lacking = Mutex::new(lacking);
     in_parallel(tasks, jobs, stop, |task| {
         let begun = std::time::Instant::now();
-        let summary = one((writer, &key), request, *task, observer, stop)?;
+        let point = request.experiment.points.at(task.point);
+        let summary = one((writer, &key), request, (*task, &point), observer, stop)?;
         let took = begun.elapsed();
         if let Some(summary) = &summary {
-            observer.measured(request.experiment, &request.experiment.points[task.point], summary);
+            observer.measured(request.experiment, &point, summary);
             observer.repetition_done();
             let mut lacking = lacking.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(left) = lacking.get_mut(&task.point) {
@@ -319,7 +319,7 @@ pub(crate) fn announce(
     for task in tasks {
         *lacking.entry(task.point).or_default() += 1;
     }
-    let lengths = tasks.iter().map(|task| length(experiment, task.point));
+    let lengths = tasks.iter().map(|task| experiment.points.length(task.point));
     observer.planned(&Plan {
         name: name.to_owned(),
         points: lacking.len(),
@@ -329,9 +329,15 @@ pub(crate) fn announce(
     lacking
 }
 
+/// The points of some repetitions.
+fn points(experiment: &Experiment, tasks: &[Task]) -> impl Iterator<Item = Point> {
+    let places: BTreeSet<usize> = tasks.iter().map(|task| task.point).collect();
+    places.into_iter().map(|place| experiment.points.at(place))
+}
+
 /// How many files may be open at once: three for each trace that is written, one for each channel of received audio, and
 /// some for everything else.
-fn open_files(request: &Request<'_>) -> u64 {
+fn open_files(request: &Request<'_>, tasks: &[Task]) -> u64 {
     let of_scenario = |scenario: &trunkline_experiment::Scenario| -> u64 {
         let audio = |flow: &trunkline_experiment::Flow| match flow.meta.keeps_payload {
             true => u64::from(flow.meta.ids()) * u64::from(flow.meta.channels),
@@ -339,7 +345,7 @@ fn open_files(request: &Request<'_>) -> u64 {
         };
         scenario.flows.iter().map(|flow| 3 + audio(flow)).sum()
     };
-    let most = request.experiment.points.iter().map(|point| of_scenario(&point.scenario)).max().unwrap_or(0);
+    let most = points(request.experiment, tasks).map(|point| of_scenario(&point.scenario)).max().unwrap_or(0);
     most * request.jobs as u64 + 100
 }
 
@@ -347,15 +353,14 @@ fn open_files(request: &Request<'_>) -> u64 {
 fn one(
     (writer, run): (&RunWriter, &str),
     request: Request<'_>,
-    task: Task,
+    (task, point): (Task, &Point),
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Option<RepetitionSummary>, RunnerError> {
     let experiment = request.experiment;
     let mut supervisor = StopOrGoOn { observer, stop, told: Duration::ZERO };
     let seed = Seed::new(experiment.seed, task.repetition);
-    let scenario = &experiment.points[task.point].scenario;
-    let measured = repetition::measure((writer, run), scenario, task, seed, request, &mut supervisor);
+    let measured = repetition::measure((writer, run), point, task, seed, request, &mut supervisor);
     if let Some(fleet) = request.fleet {
         fleet.notes().iter().for_each(|note| observer.warning(note));
     }
@@ -368,18 +373,13 @@ fn one(
     if let Some(tap) = request.tap {
         tap.finished(task.stored, task.repetition, &summary);
     }
-    observer.advanced(length(experiment, task.point) - supervisor.told);
+    observer.advanced(experiment.points.length(task.point) - supervisor.told);
     Ok(Some(summary))
-}
-
-pub(crate) fn length(experiment: &Experiment, point: usize) -> Duration {
-    let scenario = &experiment.points[point].scenario;
-    scenario.duration + scenario.drain
 }
 
 /// The longest repetition of any point.
 pub(crate) fn repetition_length(experiment: &Experiment) -> Duration {
-    (0..experiment.points.len()).map(|point| length(experiment, point)).max().unwrap_or_default()
+    experiment.points.lengths().max().unwrap_or_default()
 }
 
 /// Passes progress on and the wish to stop back.

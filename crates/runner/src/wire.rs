@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use trunkline_core::schema::Value;
-use trunkline_experiment::{Experiment, Flow, Framing, Scenario, Transport};
+use trunkline_experiment::{Flow, Framing, Scenario, Transport};
 use trunkline_live::{LiveError, LiveOptions};
 use trunkline_transport::kind::{Sockets, StreamProtocol};
 use trunkline_wire::{Plan, WireError};
@@ -58,42 +58,37 @@ fn on_sockets(scenario: &Scenario) -> Scenario {
 }
 
 /// By how much messages are larger than asked for, in sentences.
-pub(crate) fn sizes(experiment: &Experiment, on_sockets: bool) -> BTreeSet<String> {
-    let flows = experiment.points.iter().flat_map(|point| &point.scenario.flows);
-    flows.filter_map(|flow| flow.larger(on_sockets)).collect()
+pub(crate) fn sizes(scenario: &Scenario, on_sockets: bool) -> BTreeSet<String> {
+    scenario.flows.iter().filter_map(|flow| flow.larger(on_sockets)).collect()
 }
 
 /// Differences between the simulator's transports and those on real sockets, flow by flow, in sentences.
-pub(crate) fn differences(experiment: &Experiment) -> BTreeSet<String> {
-    let flows = experiment.points.iter().flat_map(|point| &point.scenario.flows);
+pub(crate) fn differences(scenario: &Scenario) -> BTreeSet<String> {
     let of_flow = |flow: &Flow| {
         let name = flow.meta.name.clone();
         flow.transport.differences().into_iter().map(move |what| format!("flow `{name}`: {what}"))
     };
-    flows.flat_map(of_flow).collect()
+    scenario.flows.iter().flat_map(of_flow).collect()
 }
 
 /// The flows whose congestion control is this kernel's default and not the simulator's, in sentences. Agents have kernels of
 /// their own.
-pub(crate) fn congestion_controls(experiment: &Experiment) -> BTreeSet<String> {
+pub(crate) fn congestion_controls(scenario: &Scenario) -> BTreeSet<String> {
     let kernels = trunkline_io::tcp::default_congestion_control();
-    kernels.map_or_else(BTreeSet::new, |kernels| other_controls(experiment, &kernels))
+    kernels.map_or_else(BTreeSet::new, |kernels| other_controls(scenario, &kernels))
 }
 
-fn other_controls(experiment: &Experiment, kernels: &str) -> BTreeSet<String> {
-    let mut notes = BTreeSet::new();
-    for scenario in experiment.points.iter().map(|point| &point.scenario) {
-        let here = scenario.flows.iter().filter(|flow| scenario.hosts[flow.from].agent.is_none());
-        let other = |flow: &&Flow| default_control(&flow.transport).filter(|ours| *ours != kernels);
-        notes.extend(here.filter_map(|flow| Some((flow, other(&flow)?))).map(|(flow, ours)| {
+fn other_controls(scenario: &Scenario, kernels: &str) -> BTreeSet<String> {
+    let here = scenario.flows.iter().filter(|flow| scenario.hosts[flow.from].agent.is_none());
+    let other = |flow: &&Flow| default_control(&flow.transport).filter(|ours| *ours != kernels);
+    let notes = here.filter_map(|flow| Some((flow, other(&flow)?))).map(|(flow, ours)| {
             format!(
                 "flow `{}`: its congestion control is this machine's default, `{kernels}`; the simulator's is `{ours}`. To \
                  compare the two, set `congestion-control` in its `transport`",
                 flow.meta.name
             )
-        }));
-    }
-    notes
+        });
+    notes.collect()
 }
 
 /// The simulator's congestion control of a flow that leaves the choice to its host.
@@ -107,12 +102,11 @@ fn default_control(transport: &Transport) -> Option<&'static str> {
 }
 
 /// What [`on_sockets`] replaces, and what sockets do not say, in sentences.
-pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
-    let mut notes = sizes(experiment, true);
-    notes.extend(congestion_controls(experiment));
-    notes.extend(differences(experiment));
-    let scenarios = experiment.points.iter().map(|point| &point.scenario);
-    for link in scenarios.filter(|scenario| scenario.links.len() > 1).flat_map(|scenario| &scenario.links) {
+pub(crate) fn changes(scenario: &Scenario) -> BTreeSet<String> {
+    let mut notes = sizes(scenario, true);
+    notes.extend(congestion_controls(scenario));
+    notes.extend(differences(scenario));
+    for link in scenario.links.iter().filter(|_| scenario.links.len() > 1) {
         let tags = |(name, value): (&str, &Value)| matches!((name, value), ("policing", Value::Text(does)) if does == "tag");
         if link.directions.iter().any(|direction| direction.values.iter().any(tags)) {
             notes.insert(format!(
@@ -122,7 +116,7 @@ pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
             ));
         }
     }
-    for flow in experiment.points.iter().flat_map(|point| &point.scenario.flows) {
+    for flow in &scenario.flows {
         let name = &flow.meta.name;
         if flow.priority != 0 {
             notes.insert(format!(
@@ -136,6 +130,8 @@ pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_experiment::Experiment;
+
     use super::*;
 
     const TEXT: &str = r#"
@@ -182,16 +178,17 @@ source = { kind = "bulk" }
     fn what_differs_from_the_simulator_is_named() {
         let experiment =
             Experiment::parse(TEXT, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-        assert_eq!(other_controls(&experiment, "cubic"), BTreeSet::new());
-        assert_eq!(sizes(&experiment, false), BTreeSet::new());
-        assert_eq!(sizes(&experiment, true), BTreeSet::new());
-        let notes: Vec<String> = differences(&experiment).into_iter().collect();
+        let scenario = &experiment.points.first().scenario;
+        assert_eq!(other_controls(scenario, "cubic"), BTreeSet::new());
+        assert_eq!(sizes(scenario, false), BTreeSet::new());
+        assert_eq!(sizes(scenario, true), BTreeSet::new());
+        let notes: Vec<String> = differences(scenario).into_iter().collect();
         assert!(notes.len() == 2 && notes[0].ends_with("packets are 44 bytes larger"), "{notes:?}");
         assert_eq!(
             notes[1],
             "flow `old`: `profile` does not apply on real sockets, where the kernel's TCP runs"
         );
-        let notes = other_controls(&experiment, "bbr");
+        let notes = other_controls(scenario, "bbr");
         let expected = "flow `default`: its congestion control is this machine's default, `bbr`; the simulator's is `cubic`.";
         assert!(notes.len() == 1 && notes.iter().all(|note| note.starts_with(expected)), "{notes:?}");
     }
@@ -205,6 +202,7 @@ source = { kind = "bulk" }
             Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
         let expected = "flow `chosen`: `profile`, `sack` (the hosts' `net.ipv4.tcp_sack` holds) and `rto-min` (the routes' \
                         `rto_min` holds) do not apply on real sockets, where the kernel's TCP runs";
-        assert!(differences(&experiment).contains(expected), "{:?}", differences(&experiment));
+        let differences = differences(&experiment.points.first().scenario);
+        assert!(differences.contains(expected), "{differences:?}");
     }
 }

@@ -77,7 +77,7 @@ fn a_kernel_that_does_not_start_is_bad_input_or_the_environments_fault() {
         let file = Path::new("test.toml");
         let means = KernelMeans { init: init.to_path_buf(), folder: None };
         let request = Request { kernels: Some(&means), ..request(&experiment, file, &live) };
-        let point = &experiment.points[0];
+        let point = experiment.points.first();
         let failed = trunkline_runner::drive(request, point, Seed::new(1, 0), &mut (), &mut Onward);
         let failed = failed.expect_err("it is not a kernel");
         assert_eq!(failed.is_bad_input(), is_bad_input, "{failed}");
@@ -106,7 +106,7 @@ fn kernels_start_only_where_their_first_process_is_named() {
         "{refused}"
     );
     let outcome =
-        trunkline_runner::drive(request, &experiment.points[0], Seed::new(1, 0), &mut (), &mut Onward);
+        trunkline_runner::drive(request, experiment.points.first(), Seed::new(1, 0), &mut (), &mut Onward);
     let refused = outcome.expect_err("there is nobody to start them").to_string();
     assert!(refused.contains("host `c` is a kernel (`kernel`)"), "{refused}");
 }
@@ -161,7 +161,7 @@ fn the_sound_of_a_channel_is_that_of_the_received_files() {
         Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
     let one = &run.points[0].repetitions[0];
     let sound = |channel: (u32, u16)| {
-        let (scenario, seed) = (&experiment.points[0].scenario, Seed::new(run.info.seed, 0));
+        let (scenario, seed) = (&experiment.points.first().scenario, Seed::new(run.info.seed, 0));
         channel_sound(scenario, 0, channel, seed, &one.traces[0].1, None).expect("the trace can be read")
     };
     for (member, channel) in [(0, 0), (1, 1)] {
@@ -200,7 +200,7 @@ fn members_of_a_flow_that_is_made_for_several_hosts_have_their_own_sound() {
     let (_folder, run) = stored(text);
     let experiment =
         Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-    let (scenario, seed) = (&experiment.points[0].scenario, Seed::new(run.info.seed, 0));
+    let (scenario, seed) = (&experiment.points.first().scenario, Seed::new(run.info.seed, 0));
     let one = &run.points[0].repetitions[0];
     for member in 0..4 {
         let sound = channel_sound(scenario, 0, (member, 0), seed, &one.traces[0].1, None);
@@ -239,7 +239,7 @@ fn the_sound_of_a_long_run_is_that_of_its_first_ten_minutes() {
     let (_folder, run) = stored(text);
     let experiment =
         Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-    let (scenario, seed) = (&experiment.points[0].scenario, Seed::new(run.info.seed, 0));
+    let (scenario, seed) = (&experiment.points.first().scenario, Seed::new(run.info.seed, 0));
     let trace = &run.points[0].repetitions[0].traces[0].1;
     let sound = channel_sound(scenario, 0, (0, 0), seed, trace, None).expect("the trace can be read");
     assert_eq!(sound.map(|sound| (sound.fates.len(), sound.sent.len())), Some((60_000, 600 * 8_000)));
@@ -291,7 +291,7 @@ fn a_run_that_grows_is_at_any_moment_an_ordinary_one() {
         let channels = |summary: &trunkline_metrics::RepetitionSummary, _| summary.flows[0].channels;
         let kept =
             run.measure(request(experiment), "grows", &wanted, channels, &Silent, &stop).expect("it runs");
-        let asked = |point: usize| u32::from(experiment.points[point].scenario.flows[0].meta.channels);
+        let asked = |point: usize| u32::from(experiment.points.at(point).scenario.flows[0].meta.channels);
         assert_eq!(kept, wanted.iter().map(|(point, _)| Some(asked(*point))).collect::<Vec<_>>());
     }
     let id = run.finish(Status::Partial).expect("it ends").id;

@@ -81,7 +81,7 @@ fn predicted(app: &App, new: &NewPrediction, stop: &AtomicBool) -> Result<Predic
     // The last point of a sweep has its largest values, mostly: there it shows what is too much.
     let point = new.point.unwrap_or(experiment.points.len().saturating_sub(1));
     let scenario = match experiment.points.get(point) {
-        Some(found) => &found.scenario,
+        Some(found) => found.scenario,
         None => {
             return Err(ApiError::input(format_args!(
                 "the experiment has {} points: `point` must be smaller, not {point}",
@@ -90,7 +90,7 @@ fn predicted(app: &App, new: &NewPrediction, stop: &AtomicBool) -> Result<Predic
         }
     };
     let most = if new.budget_ms.is_some() { MAX_ASKED } else { MAX_UNASKED };
-    let size = size(scenario);
+    let size = size(&scenario);
     if size > most {
         return Err(ApiError::conflict(format_args!(
             "the experiment is large: it has {size} hosts and members of flows, and at most {most} are predicted"
@@ -128,10 +128,8 @@ pub(crate) fn size(scenario: &Scenario) -> u64 {
 fn names(experiment: &Experiment) -> Vec<PredictedPoint> {
     let axes = &experiment.axes;
     let value = |(axis, chosen): (&trunkline_experiment::Axis, &usize)| axis.values[*chosen].clone();
-    let named = experiment.points.iter().take(if axes.is_empty() { 0 } else { MAX_NAMED });
-    named
-        .map(|point| PredictedPoint { values: axes.iter().zip(&point.choice).map(value).collect() })
-        .collect()
+    let named = experiment.points.choices().take(if axes.is_empty() { 0 } else { MAX_NAMED });
+    named.map(|choice| PredictedPoint { values: axes.iter().zip(&choice).map(value).collect() }).collect()
 }
 
 /// Ends a simulation whose client is gone, whose budget is used up, or beside which something is measured.

@@ -133,7 +133,7 @@ impl<'s, 'g> Engine<'s, 'g> {
             let name = &scenario.flows[flow].meta.name;
             move |reason: String| SimulationError::Flow { flow: name.clone(), reason }
         };
-        // Everything is built twice: first to learn when it is due, then in that order.
+        // Everything is built twice: first to learn when it is due, then in that order. A function is begun once.
         let mut order = Vec::new();
         for (f, flow) in scenario.flows.iter().enumerate() {
             let host = engine.hosts.get(flow.from);
@@ -165,8 +165,14 @@ impl<'s, 'g> Engine<'s, 'g> {
             }
             engine.expect_changes(first);
             for m in 0..flow.meta.members {
-                let source = scenario.build_source(f, m, seed).map_err(refused(f))?;
-                order.push((source.next_due().unwrap_or(Time::MAX), flow.member(m), f, m));
+                let due = match flow.source.is_custom() {
+                    true => Time::ZERO + flow.start + flow.stagger * u64::from(m),
+                    false => {
+                        let source = scenario.build_source(f, m, seed).map_err(refused(f))?;
+                        source.next_due().unwrap_or(Time::MAX)
+                    }
+                };
+                order.push((due, flow.member(m), f, m));
             }
         }
         order.sort_unstable();

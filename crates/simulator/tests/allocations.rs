@@ -20,7 +20,7 @@ fn ten_times_the_packets_allocate_nothing_more() {
              source = {{ kind = \"load\", message = \"1000 B\", interval = \"9 ms\" }}\n"
         ));
         let (count, outcome) =
-            allocations_during(|| run(&experiment.points[0].scenario, 7, &mut (), &mut GoOn));
+            allocations_during(|| run(&experiment.points.first().scenario, 7, &mut (), &mut GoOn));
         let delivered: u64 = outcome.links.iter().map(|link| link.delivered).sum();
         (count, delivered)
     };
@@ -40,7 +40,7 @@ fn ten_times_the_voice_through_fifos_allocates_nothing_more() {
              [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nchannels = 4\n\
              source = {{ kind = \"voice\", fifo = 800 }}\nplayback = {{ kind = \"fifo\", depth = 320 }}\n"
         ));
-        let scenario = &experiment.points[0].scenario;
+        let scenario = &experiment.points.first().scenario;
         let mut trace = ();
         let mut meter = Meter::new(&[scenario.flows[0].meta.clone()], &mut trace);
         let (count, outcome) = allocations_during(|| run(scenario, 7, &mut meter, &mut GoOn));
@@ -62,7 +62,7 @@ fn what_a_channel_of_voice_takes_is_small() {
              between = [\"a\", \"b\"]\nrate = \"10 Gbit/s\"\ndelay = \"20 ms\"\n\
              [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = {{ kind = \"voice\" }}\ncount = {channels}\n"
         ));
-        let scenario = &experiment.points[0].scenario;
+        let scenario = &experiment.points.first().scenario;
         let (peak, summary) = peak_during(|| {
             let mut trace = ();
             let mut meter = Meter::new(&[scenario.flows[0].meta.clone()], &mut trace);

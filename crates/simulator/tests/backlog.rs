@@ -50,7 +50,7 @@ impl Supervisor for Watching {
 fn watched(interval: Duration) -> (Watching, Log, trunkline_metrics::DriverOutcome) {
     let experiment = parse(OVERLOAD);
     let (mut log, mut watching) = (Log::default(), Watching { interval, seen: Vec::new() });
-    let outcome = run(&experiment.points[0].scenario, 7, &mut log, &mut watching);
+    let outcome = run(&experiment.points.first().scenario, 7, &mut log, &mut watching);
     (watching, log, outcome)
 }
 
@@ -78,7 +78,7 @@ fn queues_are_looked_at_in_every_interval() {
 fn looking_changes_nothing() {
     let experiment = parse(OVERLOAD);
     let mut log = Log::default();
-    let outcome = run(&experiment.points[0].scenario, 7, &mut log, &mut GoOn);
+    let outcome = run(&experiment.points.first().scenario, 7, &mut log, &mut GoOn);
     for interval in [Duration::from_nanos(1), Duration::from_micros(333), Duration::from_secs(10)] {
         let (watching, seen, watched) = watched(interval);
         assert!(!watching.seen.is_empty());

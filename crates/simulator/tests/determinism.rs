@@ -50,7 +50,7 @@ count = 2
 fn observed(seed: u64) -> String {
     let experiment = parse(EVERYTHING);
     let mut log = Log::default();
-    let outcome = run(&experiment.points[0].scenario, seed, &mut log, &mut support::GoOn);
+    let outcome = run(&experiment.points.first().scenario, seed, &mut log, &mut support::GoOn);
     assert!(log.0.len() > 2_000, "{} observations", log.0.len());
     // FNV-1a over everything observed: 64 bits are enough to tell two runs apart.
     let text = format!("{:?} {outcome:?}", log.0);

@@ -60,7 +60,7 @@ fn a_flow_that_is_connected_in_the_drain_time_is_refused_too() {
 fn a_file_without_links_is_not_simulated() {
     let text = "name = \"test\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
                 transport = \"udp\"\nsource = { kind = \"voice\", samples = 160 }\n";
-    let scenario = support::parse(text).points[0].scenario.clone();
+    let scenario = support::parse(text).points.first().scenario.clone();
     let refused = trunkline_simulator::check(&scenario).unwrap_err().to_string();
     assert!(refused.contains("no link leads from `a` to `b`; add a `[link.NAME]`"), "{refused}");
 }

@@ -33,7 +33,7 @@ fn every_point_of_every_example_is_simulated() {
         let name = path.display().to_string();
         let experiment = Experiment::parse(&text, &name, &Beside(folder.clone()));
         let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
-        for point in &experiment.points {
+        for point in experiment.points.iter() {
             let mut scenario = (*point.scenario).clone();
             (scenario.duration, scenario.drain) = (Duration::from_millis(200), Duration::from_millis(100));
             let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();

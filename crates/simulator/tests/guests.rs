@@ -39,7 +39,7 @@ fn what_was_measured_until_a_guest_failed_is_kept() {
          [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n[link.other]\nbetween = [\"b\", \"c\"]\nrate = \"1 Mbit/s\"\n\
          [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = { kind = \"voice\" }\n",
     );
-    let scenario: &Scenario = &experiment.points[0].scenario;
+    let scenario: &Scenario = &experiment.points.first().scenario;
     let (mut log, mut guests) = (Log::default(), Failing(Time::from_nanos(3_000_000_000)));
     let (outcome, failed) =
         trunkline_simulator::run_with(scenario, Seed::new(1, 0), Some(&mut guests), &mut log, &mut GoOn)

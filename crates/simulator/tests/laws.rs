@@ -245,7 +245,7 @@ fn another_flow_never_changes_what_a_flow_draws() {
     let sent = |flows: &str| {
         let experiment = experiment("queue = { kind = \"fifo\", limit = \"10 MB\" }", flows);
         let mut log = Log::default();
-        run(&experiment.points[0].scenario, 7, &mut log, &mut support::GoOn);
+        run(&experiment.points.first().scenario, 7, &mut log, &mut support::GoOn);
         let of_first = log.0.into_iter().filter(|(_, flow, _)| *flow == FlowId(0));
         let sent = of_first.filter(|(.., what)| matches!(what, Observation::Sent { .. }));
         sent.map(|(at, ..)| at).collect::<Vec<Time>>()
@@ -267,7 +267,7 @@ fn a_stopped_run_keeps_what_it_has() {
     }
     let experiment = experiment("", &format!("{VOICE}channels = 8\n"));
     let mut log = Log::default();
-    let outcome = run(&experiment.points[0].scenario, 7, &mut log, &mut StopAt(Duration::from_secs(5)));
+    let outcome = run(&experiment.points.first().scenario, 7, &mut log, &mut StopAt(Duration::from_secs(5)));
     assert!(outcome.partial);
     assert!((5..10).contains(&(outcome.duration.as_nanos() / 1_000_000_000)), "{}", outcome.duration);
     let last = log.0.last().expect("something was recorded").0;

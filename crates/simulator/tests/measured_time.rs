@@ -46,7 +46,7 @@ fn what_a_queue_dropped_is_lost_and_what_it_holds_is_unfinished() {
              queue = {{ kind = \"fifo\", limit = \"1 MB\" }}\n[flow.v]\nfrom = \"a\"\nto = \"b\"\ncount = 1000\n\
              transport = \"{transport}\"\nsource = {{ kind = \"voice\", samples = 80 }}\n{more}"
         ));
-        let scenario = &experiment.points[0].scenario;
+        let scenario = &experiment.points.first().scenario;
         let metas: Vec<_> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
         let mut trace = ();
         let mut meter = Meter::new(&metas, &mut trace).with_drain(scenario.drain);
@@ -75,7 +75,7 @@ fn what_waits_in_a_queue_that_only_grows_is_not_lost() {
              [flow.v]\nfrom = \"a\"\nto = \"b\"\ncount = 10\ntransport = \"{transport}\"\n\
              source = {{ kind = \"voice\", samples = 160 }}\n"
         ));
-        let scenario = &experiment.points[0].scenario;
+        let scenario = &experiment.points.first().scenario;
         let metas: Vec<_> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
         let mut trace = ();
         let mut meter = Meter::new(&metas, &mut trace).with_drain(scenario.drain);
@@ -251,7 +251,7 @@ proptest! {
     #[test]
     fn nothing_exceeds_its_link_and_bytes_are_conserved(text in any_scenario()) {
         let experiment = parse(&text);
-        let rate = experiment.points[0].scenario.links[0].directions[0].rate.bits_per_second();
+        let rate = experiment.points.first().scenario.links[0].directions[0].rate.bits_per_second();
         let summary = simulate(&experiment);
         let bits = |rate: Rate| rate.bits_per_second();
         for flow in &summary.flows {

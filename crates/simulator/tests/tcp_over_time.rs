@@ -51,7 +51,7 @@ fn pauses_are_sampled_like_the_rest() {
          rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\n\
          source = { kind = \"load\", message = \"100 KB\", interval = \"2 s\" }\n",
     );
-    let outcome = run(&experiment.points[0].scenario, 7, &mut Log::default(), &mut GoOn);
+    let outcome = run(&experiment.points.first().scenario, 7, &mut Log::default(), &mut GoOn);
     let samples = &outcome.flows[0].connection;
     let steps: Vec<u64> =
         samples.windows(2).map(|pair| pair[1].at.as_nanos() - pair[0].at.as_nanos()).collect();
@@ -80,7 +80,7 @@ proptest! {
         );
         let transport = format!("{{ kind = \"tcp\", congestion-control = \"{control}\"{recovery} }}");
         let experiment = bulk("4 s", &transport, &link, 2);
-        let outcome = run(&experiment.points[0].scenario, seed, &mut Log::default(), &mut GoOn);
+        let outcome = run(&experiment.points.first().scenario, seed, &mut Log::default(), &mut GoOn);
         for flow in &outcome.flows {
             let samples = &flow.connection;
             prop_assert!((2..=ConnectionOverTime::SAMPLES).contains(&samples.len()), "{}", samples.len());
@@ -94,7 +94,7 @@ proptest! {
                 prop_assert!(sample.congestion_window > Bytes::ZERO);
             }
             let last = samples[samples.len() - 1];
-            prop_assert_eq!(last.at, Time::ZERO + outcome.duration + experiment.points[0].scenario.drain);
+            prop_assert_eq!(last.at, Time::ZERO + outcome.duration + experiment.points.first().scenario.drain);
             for (name, own) in named(&last) {
                 let both = flow.transport_counters[name];
                 prop_assert!((own..=own + OF_FAR_END).contains(&both), "{name}: {own} of {both}");

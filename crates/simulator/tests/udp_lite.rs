@@ -39,7 +39,7 @@ fn mptcp_is_refused_with_what_to_use_instead() {
     let voice = "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"mptcp\"\n\
                  source = { kind = \"voice\", samples = 160 }\n";
     let experiment = experiment("", voice);
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let refused =
         trunkline_simulator::run(scenario, Seed::new(7, 0), &mut Log::default(), &mut GoOn).unwrap_err();
     let text = refused.to_string();

@@ -123,7 +123,7 @@ fn a_stall_runs_over_at_one_end_and_dry_at_the_other() {
 fn samples(text: &str) -> (u64, u64, Vec<u64>) {
     let mut log = Log::default();
     let file = parse(text);
-    run(&file.points[0].scenario, 7, &mut log, &mut GoOn);
+    run(&file.points.first().scenario, 7, &mut log, &mut GoOn);
     let (mut out, mut lost, mut lengths) = (0, 0, Vec::new());
     for (_, id, what) in log.0 {
         match what {
@@ -226,7 +226,7 @@ fn overflows_are_reported_at_the_time_of_the_first_sample_lost() {
     let transport = "{ kind = \"tcp\", send-timeout = \"1 s\" }";
     let file = experiment("loss = \"100 %\"", &voice(transport, "fifo = 800, phase = \"together\"", ""));
     let mut log = Log::default();
-    run(&file.points[0].scenario, 7, &mut log, &mut GoOn);
+    run(&file.points.first().scenario, 7, &mut log, &mut GoOn);
     let overflows: Vec<(Time, u32)> = log
         .0
         .iter()

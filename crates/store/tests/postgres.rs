@@ -9,7 +9,7 @@ use std::path::Path;
 
 use scenarios::{new_run, record, summary};
 use trunkline_metrics::TraceSink as _;
-use trunkline_store::{Backend, Imported, Status, Store, StoreError};
+use trunkline_store::{Backend, Imported, NewRun, Status, Store, StoreError, StoredPoint};
 use trunkline_testkit::postgres::PostgresServer;
 
 fn open(server: &PostgresServer, files: &Path) -> Store {
@@ -58,11 +58,36 @@ fn runs_of_a_team_are_found_marked_and_taken_elsewhere() {
     assert_eq!(own.run(1).unwrap().info.tags, ["seen elsewhere"]);
 }
 
-fn with_folder(
-    mut points: Vec<trunkline_store::StoredPoint>,
-    from: &Path,
-    to: &Path,
-) -> Vec<trunkline_store::StoredPoint> {
+#[test]
+fn a_run_of_many_points_is_walked_in_their_order() {
+    let Some(server) = PostgresServer::start() else { return };
+    let (files, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let walked = |store: &Store| {
+        // As of a search, which does not find its points in the order of their values.
+        let points: Vec<(u32, Vec<usize>)> =
+            (0..600).map(|point| (point, vec![599 - point as usize])).collect();
+        let run = store.begin(NewRun { points, ..new_run(Backend::Sim, "a = 1\n") }).unwrap();
+        for point in [599, 300, 299, 0] {
+            let mut writer = run.begin_repetition(point, 0, &["voice"]).unwrap();
+            writer.write(0, &record(1));
+            writer.close().unwrap().finish(&summary(false), &[]).unwrap();
+        }
+        let id = run.finish(Status::Partial).unwrap().id;
+        let mut walked = Vec::new();
+        store.walk(id, |point| walked.push(point)).unwrap();
+        assert_eq!(store.run(id).unwrap().points, walked);
+        walked
+    };
+    let found = walked(&open(&server, files.path()));
+    assert!(found.iter().map(|point| point.choice[0]).eq(0..600));
+    let traces = |index: u32| usize::from([599, 300, 299, 0].contains(&index));
+    let have = |point: &StoredPoint| point.repetitions.iter().map(|one| one.traces.len()).sum::<usize>();
+    assert!(found.iter().all(|point| have(point) == traces(point.index)));
+    let alone = walked(&Store::open(own.path()).unwrap());
+    assert_eq!(with_folder(found, files.path(), own.path()), alone);
+}
+
+fn with_folder(mut points: Vec<StoredPoint>, from: &Path, to: &Path) -> Vec<StoredPoint> {
     for repetition in points.iter_mut().flat_map(|point| &mut point.repetitions) {
         for (_, path) in &mut repetition.traces {
             *path = to.join(path.strip_prefix(from).unwrap());

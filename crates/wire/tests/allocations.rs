@@ -27,7 +27,7 @@ fn relay(queue: &str) -> RelayCore {
     );
     let experiment =
         Experiment::parse(&text, "t.toml", &NoFiles).unwrap_or_else(|problems| panic!("{problems}"));
-    let medium = experiment.points[0].scenario.build_links(Seed::new(7, 0)).remove(0);
+    let medium = experiment.points.first().scenario.build_links(Seed::new(7, 0)).remove(0);
     RelayCore::new(CoreConfig { medium, layer: Layer::Ip, stations: Stations::Two, mtus: vec![1500; 2] })
 }
 

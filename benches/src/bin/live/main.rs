@@ -100,7 +100,7 @@ fn schedules(rounds: usize) {
             for round in 0..rounds {
                 let options = LiveOptions { spin, ..LiveOptions::new(other_process()) };
                 let mut errors = Errors::default();
-                let scenario = &experiment.points[0].scenario;
+                let scenario = &experiment.points.first().scenario;
                 trunkline_live::run(scenario, Seed::new(7, round as u32), &options, &mut errors, &mut GoOn)
                     .unwrap_or_else(|error| panic!("{error}"));
                 let stretch = if spin == Spin::Always { 300_000 } else { 0 };
@@ -252,7 +252,7 @@ fn voices() {
     let experiment = experiment(&text);
     println!("{CHANNELS} voice channels (160 bytes every 20 ms) for 4 s, one process to one process");
     for reflect in [false, true] {
-        let mut scenario = (*experiment.points[0].scenario).clone();
+        let mut scenario = (*experiment.points.first().scenario).clone();
         scenario.flows[0].reflect = reflect;
         let mut counts = Counts { sent: vec![0; CHANNELS as usize], received: vec![0; CHANNELS as usize] };
         let options = LiveOptions::new(other_process());

@@ -11,7 +11,7 @@ use crate::cell::{Cell, INTERVAL, Measured, OVERHEAD, Queue, SECONDS, VOICE};
 /// Simulates a cell, with the random numbers of one run.
 pub(crate) fn measure(cell: &Cell, run: u32) -> Result<Measured, Box<dyn Error>> {
     let experiment = experiment(&file(cell));
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
     let [load, voice] = &metas[..] else { return Err("a cell has two flows".into()) };
     let seen = Seen {

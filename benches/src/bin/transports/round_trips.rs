@@ -94,7 +94,7 @@ impl Trip {
              between = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\n[flow.audio]\nfrom = \"a\"\nto = \"b\"\n\
              transport = {transport}\nsource = {{ kind = \"voice\", samples = 80 }}\n"
         );
-        let spec = FlowSpec::of(&experiment(&text).points[0].scenario, 0);
+        let spec = FlowSpec::of(&experiment(&text).points.first().scenario, 0);
         let pair = spec
             .over_sockets([IpAddr::V4(Ipv4Addr::LOCALHOST); 2])
             .and_then(|spec| spec.pair(0, Seed::new(7, round)))

@@ -228,7 +228,7 @@ fn ours(layer: Layer, devices: Vec<Box<dyn Device>>, keys: &str, waiting: Waitin
          source = {{ kind = \"voice\" }}\n"
     );
     let experiment = experiment(&text);
-    let mut links = experiment.points[0].scenario.build_links(Seed::new(7, 0));
+    let mut links = experiment.points.first().scenario.build_links(Seed::new(7, 0));
     let config =
         CoreConfig { medium: links.remove(0), layer, stations: Stations::Two, mtus: vec![MTU as u32; 2] };
     let options = RelayOptions {

@@ -119,7 +119,7 @@ pub fn simulated(link: &str, step: &Step, seed: u64) -> Result<(Measured, Driver
     );
     let experiment =
         Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let mut log = Log { audio: scenario.flows[0].meta.first, due: Vec::new(), back: Vec::new() };
     let lasting = step.settling + step.lasting;
     let mut arrived = Arrived {

@@ -183,7 +183,7 @@ mod tests {
             rate = \"1 Mbit/s\"\n[flow.call]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
             source = { kind = \"voice\", samples = 160 }\n";
         let experiment = trunkline_experiment::Experiment::parse(text, "x.toml", &()).unwrap();
-        let flow = &experiment.points[0].scenario.flows[0];
+        let flow = &experiment.points.first().scenario.flows[0];
         assert_eq!(paced(flow), Some(Rate::from_bits_per_second((160 + 40) * 8 * 50)));
     }
 

@@ -14,8 +14,8 @@ use crate::controller::error::FleetError;
 pub fn agents_of(experiment: &Experiment) -> Result<Vec<(String, String)>, FleetError> {
     let mut agents: BTreeSet<(String, String)> = BTreeSet::new();
     let mut missing = BTreeSet::new();
-    for scenario in experiment.points.iter().map(|point| &point.scenario) {
-        for index in used(scenario) {
+    for scenario in experiment.points.iter().map(|point| point.scenario) {
+        for index in used(&scenario) {
             let host = &scenario.hosts[index];
             match &host.agent {
                 Some(agent) => _ = agents.insert((host.name.clone(), agent.clone())),
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn flows_are_in_one_pair_with_those_between_the_same_hosts() {
         let experiment = experiment("[hosts]\na = {}\nb = {}\nc = {}");
-        let pairs = pairs(&experiment.points[0].scenario);
+        let pairs = pairs(&experiment.points.first().scenario);
         let expected = [(vec![0, 2], 0, 1), (vec![1], 1, 0)];
         assert_eq!(pairs, expected.map(|(flows, near, far)| Pair { flows, near, far }));
     }

@@ -46,7 +46,6 @@ pub(super) fn plan(
         Experiment::parse_point(text, "the experiment", &files, &Bounds::FOREIGN, &request.choice)
             .map_err(|problems| input(format!("the experiment is not valid here: {problems}")))?;
     let point = experiment.points.first();
-    let point = point.ok_or_else(|| input("the experiment has no such point".to_owned()))?;
     if let Some(flow) = request.flows.iter().find(|flow| **flow >= point.scenario.flows.len()) {
         return Err(input(format!("the experiment has no flow with the index {flow}")));
     }

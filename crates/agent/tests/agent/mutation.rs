@@ -170,7 +170,7 @@ fn measure(
     let experiment = Experiment::parse(text, "test.toml", &NamedFiles::from(files()))
         .unwrap_or_else(|errors| panic!("{errors}"));
     let flows: Vec<FlowMeta> =
-        experiment.points[0].scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
+        experiment.points.first().scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
     let mut trace = ();
     let mut kept = Kept { meter: Meter::new(&flows, &mut trace), content: Vec::new(), received: 0 };
     for chunk in &line.chunks {

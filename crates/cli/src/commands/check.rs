@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use trunkline_core::{Duration, count};
-use trunkline_experiment::{Experiment, Point};
+use trunkline_experiment::Experiment;
 use trunkline_live::LiveOptions;
 use trunkline_metrics::FlowMeta;
 use trunkline_runner::{Hear, Request, RunnerError};
-use trunkline_store::Backend;
 
 use super::run::{backend, far_end};
 use crate::args::{Check, Global, On};
@@ -17,10 +16,10 @@ use crate::output::{self, Failure};
 pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     let experiment = super::load(&arguments.file, &arguments.settings.all())?;
     let length = total_length(&experiment);
-    let refused = refused(&experiment);
-    judge(&experiment, arguments)?;
+    let (seen, refused) = (Seen::of(&experiment), trunkline_runner::refusals(&experiment));
+    judge(&experiment, seen.has_flows, arguments)?;
     if global.json {
-        if !has_flows(&experiment) {
+        if !seen.has_flows {
             output::add_to_json(NO_FLOWS);
         }
         let (mut backends, mut others) = (Vec::new(), Vec::new());
@@ -57,10 +56,10 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
         count(points as u64, "point"),
         count(u64::from(experiment.repetitions), "repetition") + " of each",
         count(repetitions, "measurement"),
-        if ends_early(&experiment) { "at most " } else { "" },
+        if seen.ends_early { "at most " } else { "" },
         if matches!(arguments.on, None | Some(On::Sim)) { "virtual" } else { "real" },
     ));
-    if !has_flows(&experiment) {
+    if !seen.has_flows {
         output::print_words(format_args!("  {NO_FLOWS}"));
     }
     for (backend, reason) in &refused {
@@ -71,55 +70,86 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     for axis in &experiment.axes {
         output::print_words(format_args!("  sweeps {} over {}", axis.key, axis.values.join(", ")));
     }
-    for index in 0..experiment.points.first().map_or(0, |point| point.scenario.flows.len()) {
-        output::print_words(format_args!("  {}", flow_line(&experiment, index)));
+    for flow in &seen.flows {
+        output::print_words(format_args!("  {}", flow.line()));
     }
     Ok(output::DONE)
 }
 
-/// A flow at all points of the sweep: `flow call: 1 to 4 members x 1 channel over rtp or udp`.
-fn flow_line(experiment: &Experiment, index: usize) -> String {
-    let metas = || experiment.points.iter().filter_map(|point| Some(&point.scenario.flows.get(index)?.meta));
-    let range = |of: fn(&FlowMeta) -> u64, noun: &str| {
-        let (least, most) =
-            metas().map(of).fold((u64::MAX, 0), |(least, most), n| (least.min(n), most.max(n)));
-        if least < most { format!("{least} to {}", count(most, noun)) } else { count(most, noun) }
-    };
-    let mut transports: Vec<&str> = Vec::new();
-    for meta in metas() {
-        if !transports.contains(&meta.transport.as_str()) {
-            transports.push(&meta.transport);
+/// What the points have, in one pass over them.
+#[derive(Default)]
+struct Seen {
+    has_flows: bool,
+    /// True if a repetition of some point ends with a flow.
+    ends_early: bool,
+    flows: Vec<SeenFlow>,
+}
+
+/// A flow at all points.
+struct SeenFlow {
+    name: String,
+    members: [u64; 2],
+    channels: [u64; 2],
+    transports: Vec<String>,
+}
+
+impl Seen {
+    fn of(experiment: &Experiment) -> Seen {
+        let mut seen = Seen::default();
+        for point in experiment.points.iter() {
+            seen.has_flows |= !point.scenario.flows.is_empty();
+            seen.ends_early |= point.scenario.until.is_some();
+            for (place, flow) in point.scenario.flows.iter().enumerate() {
+                match seen.flows.get_mut(place) {
+                    Some(seen) => seen.add(&flow.meta),
+                    None => seen.flows.push(SeenFlow::new(&flow.meta)),
+                }
+            }
+        }
+        seen
+    }
+}
+
+impl SeenFlow {
+    fn new(meta: &FlowMeta) -> SeenFlow {
+        SeenFlow {
+            name: meta.name.clone(),
+            members: [meta.members.into(); 2],
+            channels: [meta.channels.into(); 2],
+            transports: vec![meta.transport.clone()],
         }
     }
-    format!(
-        "flow {}: {} x {} over {}",
-        metas().next().map_or("", |meta| meta.name.as_str()),
-        range(|meta| meta.members.into(), "member"),
-        range(|meta| meta.channels.into(), "channel"),
-        transports.join(" or "),
-    )
+
+    fn add(&mut self, meta: &FlowMeta) {
+        let widen = |[least, most]: [u64; 2], value: u64| [least.min(value), most.max(value)];
+        self.members = widen(self.members, meta.members.into());
+        self.channels = widen(self.channels, meta.channels.into());
+        if !self.transports.contains(&meta.transport) {
+            self.transports.push(meta.transport.clone());
+        }
+    }
+
+    /// `flow call: 1 to 4 members x 1 channel over rtp or udp`.
+    fn line(&self) -> String {
+        let range = |[least, most]: [u64; 2], noun: &str| {
+            if least < most { format!("{least} to {}", count(most, noun)) } else { count(most, noun) }
+        };
+        format!(
+            "flow {}: {} x {} over {}",
+            self.name,
+            range(self.members, "member"),
+            range(self.channels, "channel"),
+            self.transports.join(" or "),
+        )
+    }
 }
 
 /// What is said of a file without flows.
 const NO_FLOWS: &str = "no flows: for `trunkline wire`; `trunkline run` has nothing to measure";
 
-fn has_flows(experiment: &Experiment) -> bool {
-    experiment.points.iter().any(|point| !point.scenario.flows.is_empty())
-}
-
-/// Each backend with the reason why the file cannot be measured there, on any machine.
-fn refused(experiment: &Experiment) -> [(Backend, Option<String>); 3] {
-    let on = |backend| {
-        let refused = |point: &Point| trunkline_runner::refused(backend, &point.scenario);
-        (backend, experiment.points.iter().find_map(refused))
-    };
-    Backend::ALL.map(on)
-}
-
 /// Refuses what `trunkline run` would refuse on the same backend. A file without flows is for the wire, unless a backend
 /// was named.
-fn judge(experiment: &Experiment, arguments: &Check) -> Result<(), Failure> {
-    let has_flows = has_flows(experiment);
+fn judge(experiment: &Experiment, has_flows: bool, arguments: &Check) -> Result<(), Failure> {
     if !has_flows && arguments.on.is_none() {
         return Ok(());
     }
@@ -146,16 +176,8 @@ fn judge(experiment: &Experiment, arguments: &Check) -> Result<(), Failure> {
     }
 }
 
-/// Whether a repetition of some point ends with a flow.
-fn ends_early(experiment: &Experiment) -> bool {
-    experiment.points.iter().any(|point| point.scenario.until.is_some())
-}
-
 /// How long all repetitions of all points last, one after the other.
 fn total_length(experiment: &Experiment) -> Duration {
-    let once = experiment
-        .points
-        .iter()
-        .fold(Duration::ZERO, |sum, point| sum + point.scenario.duration + point.scenario.drain);
+    let once = experiment.points.lengths().fold(Duration::ZERO, |sum, length| sum + length);
     once * u64::from(experiment.repetitions)
 }

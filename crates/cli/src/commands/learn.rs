@@ -202,7 +202,7 @@ fn prober(arguments: &Learn) -> Result<(String, Box<dyn Prober>), Failure> {
         Experiment::parse(&text, "the probing plan", &()).map_err(|problems| Failure::invalid(&problems))?;
     let agents = trunkline_agent::controller::agents_of(&first).map_err(fleet_failure)?;
     let fleet = Fleet::connect(&agents, identity, &known, PATIENCE).map_err(fleet_failure)?;
-    fleet.check(&first.points[0].scenario).map_err(fleet_failure)?;
+    fleet.check(&first.points.first().scenario).map_err(fleet_failure)?;
     let run = format!(
         "{:032x}",
         u128::from(std::process::id()) << 64 | u128::from(trunkline_calls::now().as_nanos())
@@ -249,7 +249,7 @@ impl Prober for Agents {
     fn run(&mut self, experiment: &Experiment, recorder: &mut (dyn Recorder + Send)) -> Result<(), String> {
         let at = PartKey { run: self.run.clone(), point: 0, repetition: self.repetition };
         self.repetition += 1;
-        let ran = self.fleet.run(&at, experiment, &experiment.points[0], recorder, &mut Watch);
+        let ran = self.fleet.run(&at, experiment, experiment.points.first(), recorder, &mut Watch);
         // The agents need not keep it: nothing resumes a learner.
         self.fleet.stored();
         self.fleet.forget(&at);
@@ -322,7 +322,7 @@ impl Prober for OverProfile {
         };
         // Each phase has draws of its own, as each moment on a path has.
         let seed = Seed::new(experiment.seed, self.runs);
-        let driven = trunkline_runner::drive(request, &experiment.points[0], seed, recorder, &mut Watch);
+        let driven = trunkline_runner::drive(request, experiment.points.first(), seed, recorder, &mut Watch);
         match driven {
             Ok((_, None)) => Ok(()),
             Ok((_, Some(error))) | Err(error) => Err(error.to_string()),

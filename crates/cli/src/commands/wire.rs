@@ -232,7 +232,7 @@ fn remove_stale(global: &Global) -> Result<u8, Failure> {
 fn start(links: &WireLinks) -> Result<(Wire, Signals), Failure> {
     let (experiment, file) = load(links)?;
     let files = Box::new(DirectoryFiles::beside(if links.words.is_given() { Path::new("") } else { &file }));
-    let point = experiment.points.first().ok_or_else(|| Failure::input("the file has no point"))?;
+    let point = experiment.points.first();
     let init = InitProgram { program: own_program()?, arguments: vec!["wire".into(), "init".into()] };
     let options = WireOptions {
         ground: GroundOptions {

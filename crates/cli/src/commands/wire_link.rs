@@ -271,7 +271,7 @@ mod tests {
             "5mbit, loss={ kind = \"bernoulli\", probability = \"1 %\" }",
         ))
         .unwrap_or_else(|failure| panic!("{}", failure.message));
-        let link = &loaded.points[0].scenario.links[0];
+        let link = &loaded.points.first().scenario.links[0];
         assert_eq!(link.directions.len(), 2);
         let text = table(&words("20 ms, 64 KiB", "1mbit", "5mbit"));
         assert!(
@@ -294,7 +294,8 @@ mod tests {
         // Unless its medium has a rate of its own.
         for medium in ["medium=wifi", "medium=atm"] {
             let loaded = load(&words(medium, "", "")).unwrap_or_else(|failure| panic!("{}", failure.message));
-            let rates = loaded.points[0].scenario.links[0].directions.iter().map(|direction| direction.rate);
+            let rates =
+                loaded.points.first().scenario.links[0].directions.iter().map(|direction| direction.rate);
             assert!(rates.into_iter().all(|rate| rate < Rate::from_bits_per_second(200_000_000)), "{medium}");
         }
     }
@@ -304,7 +305,7 @@ mod tests {
         let said = |link: &str| {
             let words = words(link, "", "");
             let loaded = load(&words).unwrap_or_else(|failure| panic!("{}", failure.message));
-            beyond(&loaded.points[0].scenario.links[0], names_rate(&words)).join("|")
+            beyond(&loaded.points.first().scenario.links[0], names_rate(&words)).join("|")
         };
         assert_eq!(said("1 Gbit/s, 30 ms") + &said("30 ms") + &said("2 Gbit/s") + &said("20 Mbit/s"), "");
         assert!(
@@ -313,7 +314,7 @@ mod tests {
         );
         let asymmetric = words("20 ms", "loss=1 %", "5 Mbit/s");
         let loaded = load(&asymmetric).unwrap_or_else(|failure| panic!("{}", failure.message));
-        let sentences = beyond(&loaded.points[0].scenario.links[0], names_rate(&asymmetric));
+        let sentences = beyond(&loaded.points.first().scenario.links[0], names_rate(&asymmetric));
         assert!(sentences.is_empty(), "nobody named a rate for the way up: {sentences:?}");
         assert!(said("rate=3 Gbit/s").contains("3000 Mbit/s may be more"));
         assert!(said("20 us").contains("a delay of 20 us is shorter"), "{}", said("20 us"));

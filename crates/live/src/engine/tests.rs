@@ -40,7 +40,7 @@ fn scenario(transport: &str) -> Arc<Scenario> {
     );
     let experiment =
         Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-    experiment.points[0].scenario.clone()
+    experiment.points.first().scenario.clone()
 }
 
 fn spec(transport: &str) -> FlowSpec {

@@ -63,7 +63,7 @@ impl Path {
             Experiment::parse(&text, "clocks.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
         let mut path = Path::default();
         let seed = Seed::new(experiment.seed, 0);
-        trunkline_simulator::run(&experiment.points[0].scenario, seed, &mut path, &mut GoOn).unwrap();
+        trunkline_simulator::run(&experiment.points.first().scenario, seed, &mut path, &mut GoOn).unwrap();
         path.exchanges.sort_by_key(|exchange| exchange[2]);
         path
     }

@@ -22,7 +22,7 @@ pub(crate) fn scenario_with(keys: &str, duration: &str, flows: &str) -> Arc<Scen
     );
     let experiment =
         Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-    experiment.points[0].scenario.clone()
+    experiment.points.first().scenario.clone()
 }
 
 /// The far end as a program of its own: the example beside this test.

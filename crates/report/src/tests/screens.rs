@@ -175,10 +175,10 @@ fn a_repetition_in_a_line_has_its_values_and_the_flows_that_have_members() {
     let p99 = flow("latency_p99");
     let latency = p99.quantity.show(p99.value(&summary.flows[0]).expect("it has latencies"));
     assert_eq!(
-        one_line(&experiment, &experiment.points[1], &summary),
+        one_line(&experiment, &experiment.points.at(1), &summary),
         format!("channels = 2: voice 256 kbit/s p99 {latency}, bulk 1900 kbit/s loss 12.5 %")
     );
     summary.flows[0].members = 0;
-    let line = one_line(&experiment, &experiment.points[0], &summary);
+    let line = one_line(&experiment, experiment.points.first(), &summary);
     assert_eq!(line, "channels = 1: bulk 1900 kbit/s loss 12.5 %");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use trunkline_agent::controller::{FleetError, PartKey};
 use trunkline_core::Seed;
-use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
+use trunkline_experiment::{Point, Scenario, Supervisor};
 use trunkline_metrics::Recorder;
 use trunkline_store::Backend;
 
@@ -30,9 +30,9 @@ impl Driver for Live {
         }
     }
 
-    fn notes(&self, experiment: &Experiment) -> BTreeSet<String> {
-        let sizes = wire::sizes(experiment, true);
-        let others = wire::congestion_controls(experiment).into_iter().chain(wire::differences(experiment));
+    fn notes(&self, scenario: &Scenario) -> BTreeSet<String> {
+        let sizes = wire::sizes(scenario, true);
+        let others = wire::congestion_controls(scenario).into_iter().chain(wire::differences(scenario));
         sizes.into_iter().chain(others).collect()
     }
 

@@ -26,7 +26,7 @@ pub(crate) trait Driver: Sync {
     fn check(&self, request: &Request<'_>, scenario: &Scenario) -> Result<(), RunnerError>;
 
     /// Differences from the experiment, in sentences.
-    fn notes(&self, experiment: &Experiment) -> BTreeSet<String>;
+    fn notes(&self, scenario: &Scenario) -> BTreeSet<String>;
 
     /// Measures a repetition of a point; `at` is what agents call it.
     fn drive(
@@ -47,6 +47,17 @@ pub(crate) fn driver(backend: Backend) -> &'static dyn Driver {
         Backend::Wire => &wire::Wire,
         Backend::Live => &live::Live,
     }
+}
+
+/// Each backend with the reason why it cannot measure an experiment on any machine, if there is one.
+pub fn refusals(experiment: &Experiment) -> [(Backend, Option<String>); 3] {
+    let mut refusals = Backend::ALL.map(|backend| (backend, None));
+    for point in experiment.points.iter() {
+        for (backend, reason) in refusals.iter_mut().filter(|(_, reason)| reason.is_none()) {
+            *reason = refused(*backend, &point.scenario);
+        }
+    }
+    refusals
 }
 
 /// The reason why a backend cannot measure a scenario on any machine; `None` if it can.
@@ -70,6 +81,6 @@ pub(crate) fn refused_custom(backend: Backend, scenario: &Scenario) -> Option<(C
 
 /// Differences from the experiment, in sentences: messages that are larger than asked for, and on the wire also the kernel's
 /// substitutes.
-pub fn notes(experiment: &Experiment, backend: Backend) -> BTreeSet<String> {
-    driver(backend).notes(experiment)
+pub fn notes(points: impl Iterator<Item = Point>, backend: Backend) -> BTreeSet<String> {
+    points.flat_map(|point| driver(backend).notes(&point.scenario)).collect()
 }

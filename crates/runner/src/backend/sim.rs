@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use trunkline_agent::controller::PartKey;
 use trunkline_core::Seed;
-use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
+use trunkline_experiment::{Point, Scenario, Supervisor};
 use trunkline_metrics::Recorder;
 
 use super::Driver;
@@ -25,8 +25,8 @@ impl Driver for Sim {
         self.refuse(scenario)
     }
 
-    fn notes(&self, experiment: &Experiment) -> BTreeSet<String> {
-        wire::sizes(experiment, false)
+    fn notes(&self, scenario: &Scenario) -> BTreeSet<String> {
+        wire::sizes(scenario, false)
     }
 
     fn drive(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use trunkline_agent::controller::PartKey;
 use trunkline_core::Seed;
-use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
+use trunkline_experiment::{Point, Scenario, Supervisor};
 use trunkline_metrics::Recorder;
 use trunkline_store::Backend;
 
@@ -27,8 +27,8 @@ impl Driver for Wire {
         wire::check(scenario, request.live)
     }
 
-    fn notes(&self, experiment: &Experiment) -> BTreeSet<String> {
-        wire::changes(experiment)
+    fn notes(&self, scenario: &Scenario) -> BTreeSet<String> {
+        wire::changes(scenario)
     }
 
     fn drive(

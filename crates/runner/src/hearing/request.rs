@@ -1,5 +1,6 @@
 //! What is to be heard.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -165,7 +166,7 @@ impl Sound {
     }
 
     fn check(&self, experiment: &Experiment) -> Result<(), HearError> {
-        let flows = || experiment.points.iter().flat_map(|point| &point.scenario.flows);
+        let flows = || experiment.points.iter().flat_map(|point| point.scenario.flows.clone());
         let (key, name) = (|| self.key.clone(), || self.flow.clone());
         let mut named = flows().filter(|flow| flow.meta.name == self.flow).peekable();
         let Some(first) = named.peek() else {
@@ -227,12 +228,10 @@ fn up_to(what: &str, number: impl Into<u32>) -> String {
 }
 
 /// Names the flows that can be heard.
-fn audible<'f>(flows: impl Iterator<Item = &'f Flow>) -> String {
-    let mut names: Vec<&str> =
-        flows.filter(|flow| audio_of(flow).is_some()).map(|flow| flow.meta.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    match names.as_slice() {
+fn audible(flows: impl Iterator<Item = Flow>) -> String {
+    let names: BTreeSet<String> =
+        flows.filter(|flow| audio_of(flow).is_some()).map(|flow| flow.meta.name).collect();
+    match Vec::from_iter(names).as_slice() {
         [] => "no flow carries audio".to_owned(),
         [name] => format!("the flow with audio is `{name}`"),
         names => format!("flows with audio are `{}`", names.join("`, `")),

@@ -141,7 +141,7 @@ source = "voice"
         let experiment =
             Experiment::parse(TEXT, "drops.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
         let key = Key(7);
-        let drops = Drops { max: 4, ..Drops::new(key, &experiment.points[0].scenario) };
+        let drops = Drops { max: 4, ..Drops::new(key, &experiment.points.first().scenario) };
         let collect = drops.collector();
         let message = |flow, sequence, kind| {
             let mut message = vec![0; HEADER_LENGTH + 20];

@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 
 use trunkline_core::{Bytes, Duration, Port, Seed, Time};
-use trunkline_experiment::{Experiment, Flow, Path, Point, Progress, Scenario, Supervisor};
+use trunkline_experiment::{Experiment, Flow, Path, Point, Points, Progress, Scenario, Supervisor};
 use trunkline_live::{LiveOptions, Pair, Place};
 use trunkline_metrics::{DriverOutcome, MediumSummary, OnNetwork, Recorder, SocketPair};
 use trunkline_wire::ground::{DeviceKind, GroundOptions, Namespace};
@@ -46,7 +46,7 @@ pub(crate) fn run(
     };
     let scenario = Arc::new(on_sockets(&point.scenario.singles()));
     let mut wire = Wire::up(&scenario, &means.access, &options)?;
-    let of_point = Experiment { points: vec![point.clone()], ..request.experiment.clone() };
+    let of_point = Experiment { points: Points::only(point.clone()), ..request.experiment.clone() };
     wire.listen(of_point, Box::new(files::named(request.experiment, request.file)))?;
     let hosts: Vec<Host<'_>> = wire.hosts().iter().map(Host).collect();
     let pairs = pairs(&scenario, wire.plan(), &hosts);

@@ -1,7 +1,7 @@
 //! What is wrong with an experiment file, what it would do, and where it can run: what `trunkline check` says.
 
 use trunkline_core::Duration;
-use trunkline_experiment::{Experiment, Files, Scenario};
+use trunkline_experiment::{Experiment, Files};
 use trunkline_store::Backend;
 
 use crate::api::{BackendReasons, Checked, ExperimentSummary, MAIN_FILE, Problem};
@@ -31,19 +31,17 @@ fn read(text: &str, files: &dyn Files) -> Result<Experiment, Vec<Problem>> {
 }
 
 fn summary(experiment: &Experiment) -> ExperimentSummary {
-    let scenarios = || experiment.points.iter().map(|point| &*point.scenario);
-    let once = scenarios().fold(Duration::ZERO, |sum, scenario| sum + scenario.duration + scenario.drain);
-    let first = scenarios().next();
-    let count = |of: fn(&Scenario) -> usize| first.map_or(0, of);
+    let once = experiment.points.lengths().fold(Duration::ZERO, |sum, length| sum + length);
+    let first = &experiment.points.first().scenario;
     ExperimentSummary {
         name: experiment.name.clone(),
         points: experiment.points.len(),
         repetitions: experiment.repetitions,
         duration_s: (once * u64::from(experiment.repetitions)).as_secs_f64(),
-        ends_early: scenarios().any(|scenario| scenario.until.is_some()),
-        hosts: count(|scenario| scenario.hosts.len()),
-        links: count(|scenario| scenario.links.len()),
-        flows: count(|scenario| scenario.flows.len()),
+        ends_early: experiment.points.iter().any(|point| point.scenario.until.is_some()),
+        hosts: first.hosts.len(),
+        links: first.links.len(),
+        flows: first.flows.len(),
     }
 }
 

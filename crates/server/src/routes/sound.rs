@@ -111,7 +111,7 @@ pub(crate) async fn pieces(
         let run = app.store.run(which.id)?;
         let experiment = app.stored_experiment(&run)?;
         let pieces = found(&sound_of(&run, &experiment, &which, asked)?);
-        let flows = &experiment.points[0].scenario.flows;
+        let flows = &experiment.points.first().scenario.flows;
         let meta = flows.iter().map(|flow| &flow.meta).find(|meta| meta.name == which.flow);
         let own = meta.and_then(|meta| meta.playout).map(|playout| playout.as_secs_f64());
         Ok(Json(Pieces { playout: asked.playout_ms.map(|ms| ms / 1e3).or(own), ..pieces }))
@@ -214,10 +214,13 @@ pub(super) fn sound_of(
         ms => ms.map(|ms| Duration::from_nanos((ms * 1e6) as u64)),
     };
     let choice = run.points.iter().find(|point| point.index == which.point).map(|point| &point.choice);
-    let point = experiment.points.iter().find(|point| Some(&point.choice) == choice);
+    let point = choice.and_then(|choice| experiment.points.get(experiment.points.place_of(choice)?));
     let flow =
         |flows: &[trunkline_experiment::Flow]| flows.iter().position(|flow| flow.meta.name == which.flow);
-    let place = point.and_then(|point| Some((point, flow(&point.scenario.flows)?)));
+    let place = point.and_then(|point| {
+        let flow = flow(&point.scenario.flows)?;
+        Some((point, flow))
+    });
     let seed = Seed::new(run.info.seed, which.repetition);
     let sound = match place {
         Some((point, flow)) => {

@@ -21,7 +21,7 @@ pub fn parse(text: &str) -> Experiment {
 
 /// Simulates the only point.
 pub fn simulate(experiment: &Experiment) -> RepetitionSummary {
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
     let mut trace = ();
     let mut meter = Meter::new(&metas, &mut trace).with_bundles(&scenario.bundles).with_drain(scenario.drain);

@@ -10,6 +10,7 @@ mod rows;
 mod schema;
 mod tls;
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -163,12 +164,15 @@ impl Catalogue for Postgres {
     }
 
     fn walk(&mut self, id: u64, point: &mut dyn FnMut(StoredPoint)) -> Result<Option<StoredRun>, StoreError> {
-        let read = self.whole(|transaction| rows::run(transaction, id))?;
-        let run = read.map(|read| read.stored(&self.runs, self.connection.shown())).transpose()?;
-        Ok(run.map(|mut run| {
-            run.points.drain(..).for_each(point);
-            run
-        }))
+        let (runs, shown) = (self.runs.clone(), self.connection.shown().to_owned());
+        // It may be read again, over another connection.
+        let mut given = BTreeSet::new();
+        let mut once = |stored: StoredPoint| {
+            if given.insert(stored.index) {
+                point(stored);
+            }
+        };
+        self.whole(|transaction| rows::walk(transaction, id, (&runs, &shown), &mut once))?
     }
 
     fn remove(&mut self, id: u64) -> Result<(), StoreError> {

@@ -87,7 +87,7 @@ impl Controller {
         seed: Seed,
         links: Vec<ControlledLink>,
     ) -> Controller {
-        let scenario = Arc::clone(&experiment.points[0].scenario);
+        let scenario = Arc::clone(&experiment.points.first().scenario);
         assert_eq!(scenario.links.len(), links.len(), "links of the experiment and links that run");
         let written = Mutex::new(Written { keys: Vec::new(), scenario });
         Controller { name: name.to_owned(), experiment, seed, files, links, captures: None, written }

@@ -30,7 +30,7 @@ const WAITING: u64 = 5;
 pub fn fuzz_control(data: &[u8]) {
     let experiment = Experiment::parse(FILE, "any.toml", &()).expect("the file is right");
     let seed = Seed::new(1, 0);
-    let medium = experiment.points[0].scenario.build_links(seed).remove(0);
+    let medium = experiment.points.first().scenario.build_links(seed).remove(0);
     let link = Arc::new(Link(Mutex::new((medium, Outcome::default()))));
     link.fill();
     let drive = Arc::clone(&link) as Arc<dyn Drive>;

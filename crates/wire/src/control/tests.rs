@@ -109,7 +109,7 @@ impl Drive for ByHand {
 fn wire() -> (Arc<Controller>, Vec<Arc<ByHand>>) {
     let experiment = Experiment::parse(FILE, "x.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
     let seed = Seed::new(1, 0);
-    let media = experiment.points[0].scenario.build_links(seed);
+    let media = experiment.points.first().scenario.build_links(seed);
     let hand = |medium| {
         Arc::new(ByHand(Mutex::new(Hand { medium: Some(medium), out: Outcome::default(), up: true })))
     };

@@ -5,7 +5,7 @@ use super::*;
 fn plan(text: &str) -> Result<Plan, PlanError> {
     let text = format!("name = \"a wire\"\nduration = \"1 s\"\n{text}");
     let experiment = Experiment::parse(&text, "wire.toml", &()).unwrap_or_else(|e| panic!("{e}"));
-    Plan::new(&experiment.points[0].scenario)
+    Plan::new(&experiment.points.first().scenario)
 }
 
 /// Three hosts in a row, and a flow from end to end.

@@ -94,7 +94,7 @@ fn check(layer: Layer, frame: &[u8], header: &Header) {
 /// Sends frames through a link.
 fn pass(layer: Layer, frames: &[(u8, impl AsRef<[u8]>)]) {
     let experiment = Experiment::parse(FILE, "any.toml", &()).expect("the file is right");
-    let medium = experiment.points[0].scenario.build_links(Seed::new(7, 0)).remove(0);
+    let medium = experiment.points.first().scenario.build_links(Seed::new(7, 0)).remove(0);
     let mut relay = RelayCore::new(CoreConfig { medium, layer, stations: Stations::Two, mtus: vec![MTU; 2] });
     let mut sent = [BTreeSet::new(), BTreeSet::new()];
     let mut now = 0;

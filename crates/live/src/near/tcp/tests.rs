@@ -22,7 +22,7 @@ fn source() -> Box<dyn Source> {
                 transport = \"tcp\"\nsource = { kind = \"bulk\", message = \"8 KiB\" }\n";
     let experiment =
         Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-    experiment.points[0].scenario.build_source(0, 0, Seed::new(1, 0)).unwrap()
+    experiment.points.first().scenario.build_source(0, 0, Seed::new(1, 0)).unwrap()
 }
 
 fn conversation(stream: TcpStream) -> Conversation {

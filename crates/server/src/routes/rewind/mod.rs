@@ -91,7 +91,8 @@ impl App {
         let stored = run.points.iter().find(|point| point.index == which.point).ok_or_else(none)?;
         let repetition =
             stored.repetitions.iter().find(|one| one.index == which.repetition).ok_or_else(none)?;
-        let point = experiment.points.iter().find(|point| point.choice == stored.choice).ok_or_else(none)?;
+        let place = experiment.points.place_of(&stored.choice).ok_or_else(none)?;
+        let point = experiment.points.at(place);
         let scenario = &*point.scenario;
         let flow = scenario.flows.iter().position(|flow| flow.meta.name == which.flow).ok_or_else(none)?;
 

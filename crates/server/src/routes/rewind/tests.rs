@@ -47,7 +47,7 @@ fn said(stalls: &[(Time, Duration)], waits: &[(String, Duration)]) -> String {
         fate: Fate::Received,
     };
     let under_way = BTreeMap::from([(0, 500), (1, 9_500)]);
-    let scenario = &experiment.points[0].scenario;
+    let scenario = &experiment.points.first().scenario;
     let scene = Scene {
         scenario,
         flow: 0,

@@ -53,30 +53,48 @@ pub(super) fn info_of(row: &Row, runs: &Path, place: &str) -> Result<RunInfo, St
     })
 }
 
-/// What is read of a run with its results, as of one moment.
-pub(super) struct Read {
-    info: Row,
-    points: Vec<Row>,
-    repetitions: Vec<Row>,
-    artefacts: Vec<Row>,
-}
+/// Points whose results are read at once.
+const POINTS: usize = 256;
 
-/// One run with its results.
-pub(super) fn run(transaction: &mut Transaction<'_>, id: u64) -> Result<Option<Read>, Error> {
+/// Gives `point` the points of a run with their results as of one moment, a few at a time. Returns the run without them.
+pub(super) fn walk(
+    transaction: &mut Transaction<'_>,
+    id: u64,
+    (runs, place): (&Path, &str),
+    point: &mut dyn FnMut(StoredPoint),
+) -> Result<Result<Option<StoredRun>, StoreError>, Error> {
     transaction.batch_execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")?;
-    let Some(info) = info(transaction, id)? else { return Ok(None) };
-    let mut query = |text: &str| transaction.query(text, &[&(id as i64)]);
-    Ok(Some(Read {
-        info,
-        points: query("SELECT point, choice FROM point WHERE run = $1 ORDER BY point")?,
-        repetitions: query(
-            "SELECT point, repetition, partial, summary FROM repetition WHERE run = $1 ORDER BY point, repetition",
-        )?,
-        artefacts: query(
-            "SELECT point, repetition, kind, flow, path FROM artefact WHERE run = $1
+    let Some(info) = info(transaction, id)? else { return Ok(Ok(None)) };
+    let rows = transaction.query("SELECT point, choice FROM point WHERE run = $1", &[&(id as i64)])?;
+    let read = || -> Result<_, StoreError> {
+        let run = outline(&info, runs, place)?;
+        let choice = |row: &Row| Ok((json::<Vec<usize>>(place, row.get(1))?, row.get::<_, i64>(0)));
+        let mut points = rows.iter().map(choice).collect::<Result<Vec<_>, StoreError>>()?;
+        // A search does not find its points in the product's order.
+        points.sort_unstable();
+        Ok((run, points))
+    };
+    let (run, points) = match read() {
+        Ok(read) => read,
+        Err(error) => return Ok(Err(error)),
+    };
+    for points in points.chunks(POINTS) {
+        let numbers: Vec<i64> = points.iter().map(|(_, number)| *number).collect();
+        let mut query = |text: &str| transaction.query(text, &[&(id as i64), &numbers]);
+        let repetitions = query(
+            "SELECT point, repetition, partial, summary FROM repetition WHERE run = $1 AND point = ANY($2)
+             ORDER BY point, repetition",
+        )?;
+        let artefacts = query(
+            "SELECT point, repetition, kind, flow, path FROM artefact WHERE run = $1 AND point = ANY($2)
              ORDER BY point, repetition, kind COLLATE \"C\", place",
-        )?,
-    }))
+        )?;
+        match stored(points, &repetitions, &artefacts, &run.info.directory, place) {
+            Ok(points) => points.into_iter().for_each(&mut *point),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(Some(run)))
 }
 
 /// A run without its points.
@@ -86,44 +104,41 @@ pub(super) fn outline(row: &Row, runs: &Path, place: &str) -> Result<StoredRun, 
     Ok(StoredRun { info: info_of(row, runs, place)?, text, axes, limits, points: Vec::new() })
 }
 
-impl Read {
-    pub(super) fn stored(self, runs: &Path, place: &str) -> Result<StoredRun, StoreError> {
-        let run = outline(&self.info, runs, place)?;
-        let number = |row: &Row, column: usize| row.get::<_, i64>(column) as u32;
-        let mut points = BTreeMap::new();
-        for row in &self.points {
-            let choice = json(place, row.get(1))?;
-            points.insert(
-                number(row, 0),
-                StoredPoint { index: number(row, 0), choice, repetitions: Vec::new() },
-            );
-        }
-        for row in &self.repetitions {
-            let Some(point) = points.get_mut(&number(row, 0)) else { continue };
-            let summary: Option<&str> = row.get(3);
-            point.repetitions.push(StoredRepetition {
-                index: number(row, 1),
-                partial: row.get(2),
-                summary: summary.map(|text| json(place, text)).transpose()?,
-                traces: Vec::new(),
-                audio: Vec::new(),
-            });
-        }
-        for row in &self.artefacts {
-            let Some(point) = points.get_mut(&number(row, 0)) else { continue };
-            let mut repetitions = point.repetitions.iter_mut();
-            let Some(repetition) = repetitions.find(|found| found.index == number(row, 1)) else { continue };
-            let path = run.info.directory.join(row.get::<_, &str>(4));
-            match row.get::<_, Option<String>>(3) {
-                Some(flow) if row.get::<_, &str>(2) == "trace" => repetition.traces.push((flow, path)),
-                _ => repetition.audio.push(path),
-            }
-        }
-        let mut points: Vec<StoredPoint> = points.into_values().collect();
-        // A search does not find its points in the product's order.
-        points.sort_by(|a, b| a.choice.cmp(&b.choice));
-        Ok(StoredRun { points, ..run })
+/// Points with their results, in their order.
+fn stored(
+    points: &[(Vec<usize>, i64)],
+    repetitions: &[Row],
+    artefacts: &[Row],
+    directory: &Path,
+    place: &str,
+) -> Result<Vec<StoredPoint>, StoreError> {
+    let number = |row: &Row, column: usize| row.get::<_, i64>(column) as u32;
+    let mut found: BTreeMap<u32, Vec<StoredRepetition>> = BTreeMap::new();
+    for row in repetitions {
+        let summary: Option<&str> = row.get(3);
+        found.entry(number(row, 0)).or_default().push(StoredRepetition {
+            index: number(row, 1),
+            partial: row.get(2),
+            summary: summary.map(|text| json(place, text)).transpose()?,
+            traces: Vec::new(),
+            audio: Vec::new(),
+        });
     }
+    for row in artefacts {
+        let repetitions = found.get_mut(&number(row, 0));
+        let mut repetitions = repetitions.into_iter().flatten();
+        let Some(repetition) = repetitions.find(|found| found.index == number(row, 1)) else { continue };
+        let path = directory.join(row.get::<_, &str>(4));
+        match row.get::<_, Option<String>>(3) {
+            Some(flow) if row.get::<_, &str>(2) == "trace" => repetition.traces.push((flow, path)),
+            _ => repetition.audio.push(path),
+        }
+    }
+    let point = |(choice, number): &(Vec<usize>, i64)| {
+        let index = *number as u32;
+        StoredPoint { index, choice: choice.clone(), repetitions: found.remove(&index).unwrap_or_default() }
+    };
+    Ok(points.iter().map(point).collect())
 }
 
 fn named<T: Copy>(text: &str, place: &str, all: &[T], name: fn(T) -> &'static str) -> Result<T, StoreError> {

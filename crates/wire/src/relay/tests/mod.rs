@@ -30,7 +30,7 @@ fn medium(keys: &str) -> Box<dyn Medium> {
     );
     let experiment =
         Experiment::parse(&text, "t.toml", &NoFiles).unwrap_or_else(|problems| panic!("{problems}"));
-    experiment.points[0].scenario.build_links(Seed::new(7, 0)).remove(0)
+    experiment.points.first().scenario.build_links(Seed::new(7, 0)).remove(0)
 }
 
 fn config(keys: &str) -> CoreConfig {
