@@ -1,5 +1,5 @@
 /** Every page in light and dark: read by axe, and without a scroll bar at the side of a phone. */
-import type { Page } from '@playwright/test';
+import type { Page, Request } from '@playwright/test';
 import { at, draft, expect, experiment, learned, picture, read, run, server, test } from './use';
 
 let first = 0;
@@ -18,6 +18,17 @@ const routes = (): Record<string, string> => ({
   lacking: '/runs/999999', job: '/jobs/none', nowhere: '/nowhere', login: '/login', compare: `/compare/${first}/${second}`, definitions: '/definitions/latency_mean', papers: '/papers', study: '/papers/schiavoni2013', advise: '/advise', plan: '/plan', agents: '/agents', paths: '/paths', path: '/paths/home', docs: '/docs/metrics.html',
 });
 const address = (path: string) => (path.startsWith('/docs/') ? server() + path : at(path));
+
+// What is on its way from the server.
+const pending = new Set<Request>();
+
+test.beforeEach(({ page }) => {
+  test.setTimeout(180_000);
+  pending.clear();
+  page.on('request', (request) => request.url().includes('/api/') && pending.add(request));
+  page.on('requestfinished', (request) => pending.delete(request));
+  page.on('requestfailed', (request) => pending.delete(request));
+});
 
 for (const theme of ['light', 'dark'] as const) {
   test(`no page has a fault of accessibility, ${theme}`, async ({ browser, page }) => {
@@ -88,6 +99,10 @@ test('no page scrolls sideways on a phone, and all fit a projector', async ({ pa
 /** The page shows what it fetched. */
 async function settled(page: Page): Promise<void> {
   await expect(page.locator('main h1').first()).toBeAttached();
-  await page.waitForLoadState('networkidle');
+  // An answer may be followed by another question.
+  for (let round = 0; round < 3; round += 1) {
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    await expect.poll(() => pending.size, { intervals: [50] }).toBe(0);
+  }
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }

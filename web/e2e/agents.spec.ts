@@ -15,7 +15,7 @@ interface StartedAgent {
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
 const EMPTY = `name = "between agents"
-duration = "2 s"
+duration = "5 s"
 drain = "100 ms"
 repetitions = 2
 
@@ -54,9 +54,9 @@ test('two agents are enrolled at, drawn, measured, stopped, resumed and reported
   await page.getByRole('button', { name: 'Resume' }).click();
   await expect(page.getByText('complete', { exact: true })).toBeVisible();
 
-  // 100 messages a second for two seconds.
+  // 100 messages a second for five seconds.
   await page.getByRole('tab', { name: 'Figures' }).click();
-  await expect(page.getByRole('row', { name: /^messages sent/ })).toContainText('200');
+  await expect(page.getByRole('row', { name: /^messages sent/ })).toContainText('500');
   await expect(page.getByRole('row', { name: /^clock error bound/ })).toBeVisible();
   const opened = page.context().waitForEvent('page');
   await page.getByRole('link', { name: 'Report', exact: true }).click();

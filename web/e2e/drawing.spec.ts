@@ -174,6 +174,10 @@ test('the view stays where it is while a host is dragged', async ({ page }) => {
   const host = page.locator('.svelte-flow__node', { hasText: 'berlin' });
   await expect(page.locator('.bar .took')).toBeVisible();
   const view = () => page.locator('.svelte-flow__viewport').evaluate((part: HTMLElement) => part.style.transform);
+  // The drawing has been fitted into its area.
+  let last = '';
+  const isStill = async () => last === (last = await view());
+  await expect.poll(isStill, { intervals: [300] }).toBe(true);
   const from = await host.boundingBox();
   if (!from) throw new Error('no host');
   const [x, y] = [from.x + from.width / 2, from.y + from.height / 2];

@@ -22,7 +22,7 @@ count = 8
 `;
 
 test('two browsers watch a run; one that was cut off misses nothing', async ({ page, browser, request }) => {
-  const { job } = await begin(request, LIVE, 'live');
+  const { job } = await begin(request, LIVE.replace('"6 s"', '"12 s"'), 'live');
   const other = await browser.newContext();
   const second = await other.newPage();
   await Promise.all([page, second].map((each) => each.goto(at(`/jobs/${job}`))));
@@ -40,14 +40,14 @@ test('two browsers watch a run; one that was cut off misses nothing', async ({ p
     const lacking = () => counts.evaluate((shown: HTMLElement) => Number(shown.dataset.measured) - Number(shown.dataset.received));
     await expect.poll(lacking).toBe(0);
     const here = await received(each);
-    // 800 a second for six seconds, without those before it began to watch.
+    // 800 a second for twelve seconds, without those before it began to watch.
     expect(here).toBeGreaterThan(1_600);
   }
   await other.close();
 });
 
 test('a live run has the simulated band behind its points, and the page says when it leaves it', async ({ page }) => {
-  await draft(page, LIVE.replace('rate = "100 Mbit/s"', 'rate = "100 Mbit/s"\ndelay = "30 ms"').replace('"6 s"', '"8 s"').replace('count = 8', 'count = 2'));
+  await draft(page, LIVE.replace('rate = "100 Mbit/s"', 'rate = "100 Mbit/s"\ndelay = "30 ms"').replace('"6 s"', '"14 s"').replace('count = 8', 'count = 2'));
   await page.goto(at('/edit'));
   await page.getByLabel('Where to run').selectOption('live');
   await page.getByRole('button', { name: 'Run', exact: true }).click();

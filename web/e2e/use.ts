@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test as base, type APIRequestContext, type Page } from '@playwright/test';
+import { expect, test as base, type APIRequestContext, type Page, type Request } from '@playwright/test';
 
 export { expect };
 
@@ -145,6 +145,26 @@ rate = "2 Mbit/s"   # 1.9 Mbit/s to 2.1 Mbit/s: 4 overloads
 `,
   );
   return true;
+}
+
+/** Holds back what is asked of these addresses. What it returns lets that through, and all that comes later. */
+export async function hold(page: Page, addresses: string | RegExp, which: (request: Request) => boolean = () => true): Promise<() => Promise<void>> {
+  let release = () => {};
+  const held: Promise<unknown>[] = [];
+  const released = new Promise<void>((resolve) => (release = resolve));
+  await page.route(addresses, (route) => {
+    if (!which(route.request())) return route.fallback();
+    // The page may have given it up meanwhile.
+    const passed = released.then(() => route.continue()).catch(() => undefined);
+    held.push(passed.then(() => route.request().response()).catch(() => undefined));
+    return passed;
+  });
+  return async () => {
+    release();
+    await Promise.all(held);
+    // What the page makes of it is there two frames later.
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  };
 }
 
 /** Every test fails if its page asks anything of another site, or if something goes wrong in it. */

@@ -37,10 +37,21 @@ async function unpack() {
   const packed = decoded(document.getElementById('saved')?.textContent ?? '');
   const bytes = new Uint8Array(await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer());
   const first = 4 + new DataView(bytes.buffer).getUint32(0, true);
-  const places = JSON.parse(new TextDecoder().decode(bytes.subarray(4, first))) as [path: string, from: number, to: number][];
-  const found = new Map(places.map(([path, from, to]) => [path, bytes.subarray(first + from, first + to)]));
+  const places = JSON.parse(new TextDecoder().decode(bytes.subarray(4, first))) as [path: string, from: number, to: number, base?: string | null][];
+  const found = new Map<string, Uint8Array<ArrayBuffer>>();
+  for (const [path, from, to, base] of places) {
+    const body = bytes.subarray(first + from, first + to);
+    found.set(path, base == null ? body : differing(body, found.get(base) ?? body));
+  }
   for (const { dataset, src } of document.querySelectorAll('audio')) found.set(dataset['path'] ?? '', decoded(src.slice(src.indexOf(',') + 1)));
   return found;
+}
+
+/** An answer that is stored as its difference from another one. */
+function differing(difference: Uint8Array, base: Uint8Array) {
+  const answer = new Uint8Array(difference.length);
+  for (let i = 0; i < answer.length; i += 1) answer[i] = (difference[i] as number) ^ (base[i] as number);
+  return answer;
 }
 
 function decoded(base64: string) {

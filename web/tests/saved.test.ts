@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ApiError, bytes, get, has, hold } from '../src/api/client';
-import { placeOf } from '../src/results/rewind';
+import { within } from '../src/results/latency';
+import { during, nearestTo, placeOf, recorded } from '../src/results/rewind';
 
 test('a saved file answers what it has, a trace with all of it, and nothing else', async () => {
   const body = (text: string) => new TextEncoder().encode(text);
@@ -23,4 +24,27 @@ test('a saved file finds the place of a dot in the sound that it has', async () 
   expect(await position(0.7, null)).toBeCloseTo(0.02);
   // A message of another channel, sent at the same time.
   await expect(position(0.8, Math.fround(0.0515))).rejects.toThrow('not in the file');
+});
+
+test('a moment without packets says what was recorded of it, and no cause', () => {
+  const moment = { point: 0, repetition: 0, flow: 'voice', at: 1.25, latency: 0.412, from: 0.5, to: 2 };
+  const queue = (link: string, bytes: number[]) => ({ link, t: [0, 1, 1.5], bytes });
+  const found = recorded(moment, { flows: [], queues: [queue('access a>b', [0, 100, 0]), queue('trunk a>b', [0, 34_000, 60_000])] });
+  expect(found.sentence).toBe('412\u202fms; when it was sent, 34.0\u202fkB waited at `trunk a → b`');
+  expect([found.message.received, found.queues, found.remedies]).toEqual([1.662, [], undefined]);
+  expect(recorded({ ...moment, latency: undefined }, { flows: [], queues: [queue('trunk a>b', [0, 0, 9])] }).sentence).toBe('It was lost; when it was sent, nothing waited at a link');
+  expect(recorded(moment, { flows: [], queues: [] }).sentence).toBe('412\u202fms');
+});
+
+test('the part of a recording begins with the value that held then', () => {
+  const steps = { t: [0, 1, 2, 3], bytes: [5, 6, 7, 8] };
+  expect(during(steps, 1.5, 3)).toEqual({ t: [1, 2], bytes: [6, 7] });
+  expect(during(steps, 1, 1.5)).toEqual({ t: [0, 1], bytes: [5, 6] });
+  const dots = { exact: true, t: Float64Array.of(0, 1, 2), latency: Float32Array.of(3, 4, 5), lost: Float64Array.of(0.5, 1.5) };
+  expect(within(dots, 1, 2)).toEqual({ exact: true, t: Float64Array.of(1), latency: Float32Array.of(4), lost: Float64Array.of(1.5) });
+});
+
+test('a moment is heard by the nearest message that the file has', async () => {
+  hold(new Map([['/a/flows/voice/moments', new TextEncoder().encode(JSON.stringify({ step: 0.01, sent: [0.5, null, 0.7, 0.8], latency: [] }))]]));
+  expect(await nearestTo('/a/flows/voice', 0.74)).toEqual({ member: 0, channel: 0, position: 0.02, at: 0.7 });
 });

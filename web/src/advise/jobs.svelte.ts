@@ -12,6 +12,8 @@ export class FormJob<Result> {
   /** What it has told, each once. */
   notes = $state<string[]>([]);
   private stopWatching: (() => void) | undefined;
+  /** Which job is followed. */
+  private id: string | undefined;
 
   /** Whether it is at work. */
   get isBusy(): boolean {
@@ -20,13 +22,16 @@ export class FormJob<Result> {
 
   /** Follows a job from where it is. */
   follow(id: string): void {
+    if (id === this.id) return;
     this.leave();
+    this.id = id;
     this.job = undefined;
     this.result = undefined;
     this.failure = '';
     this.notes = [];
     get<Job>(`/jobs/${part(id)}`).then(
       (job) => {
+        if (id !== this.id) return;
         this.job = job;
         if (isOver(job)) this.finish(id);
         else {
@@ -38,25 +43,33 @@ export class FormJob<Result> {
           });
         }
       },
-      (error) => (this.failure = explain(error)),
+      (error) => this.failed(id, error),
     );
+  }
+
+  private failed(id: string, error: unknown): void {
+    if (id === this.id) this.failure = explain(error);
   }
 
   /** Stops following; the job goes on. */
   leave(): void {
     this.stopWatching?.();
-    this.stopWatching = undefined;
+    this.stopWatching = this.id = undefined;
   }
 
   private async finish(id: string): Promise<void> {
     try {
-      this.job = await get<Job>(`/jobs/${part(id)}`);
+      const job = await get<Job>(`/jobs/${part(id)}`);
+      if (id !== this.id) return;
+      this.job = job;
       // What failed says why on its own; what was stopped may have a result all the same.
-      if (this.job.state === 'failed') return;
-      this.result = await get<Result>(`/jobs/${part(id)}/result`);
+      if (job.state === 'failed') return;
+      const result = await get<Result>(`/jobs/${part(id)}/result`);
+      if (id !== this.id) return;
+      this.result = result;
       announce('The answer is here.');
     } catch (error) {
-      this.failure = explain(error);
+      this.failed(id, error);
     }
   }
 }

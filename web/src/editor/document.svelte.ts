@@ -17,6 +17,8 @@ const TRIES = 3;
 
 export class ExperimentDocument {
   text = $state('');
+  /** Whether a file is here yet. */
+  isLoaded = $state(false);
   /** What the file is called when it is saved. */
   name = $state('experiment.toml');
   drawing = $state.raw<Drawing | undefined>();
@@ -124,7 +126,8 @@ export class ExperimentDocument {
    * `what` names the step for undo.
    */
   edit(edits: Edit[], what: string): Promise<boolean> {
-    const done = this.edits.then(() => this.editNow(edits, what));
+    const file = this.opened;
+    const done = this.edits.then(() => file === this.opened && this.editNow(edits, what, file));
     this.edits = done.catch(() => undefined);
     return done;
   }
@@ -134,11 +137,12 @@ export class ExperimentDocument {
     return this.edits;
   }
 
-  private async editNow(edits: Edit[], what: string): Promise<boolean> {
+  private async editNow(edits: Edit[], what: string, file: number): Promise<boolean> {
     try {
       for (let tries = 0; tries < TRIES; tries++) {
         const before = this.text;
         const answer = await api.edit(before, edits);
+        if (file !== this.opened) return false;
         // Somebody typed meanwhile: their text counts, and the edit is made on it.
         if (this.text !== before) continue;
         this.change(answer.text, this.isDragged ? DRAGGED + what : what);
@@ -198,6 +202,7 @@ export class ExperimentDocument {
   private adopt(text: string): void {
     if (text !== this.text) this.current = false;
     this.text = text;
+    this.isLoaded = true;
     this.changed = text !== this.saved;
     this.undoable = this.history.undoable;
     this.redoable = this.history.redoable;

@@ -58,8 +58,8 @@ export async function served(signal?: AbortSignal): Promise<ServedInfo[]> {
 }
 
 /** A draft of the server, or an earlier version of it. */
-export function servedDraft(id: string, version?: number): Promise<Served> {
-  return get<Served>(`/drafts/${part(id)}${search({ version })}`);
+export function servedDraft(id: string, version?: number, signal?: AbortSignal): Promise<Served> {
+  return get<Served>(`/drafts/${part(id)}${search({ version })}`, signal);
 }
 
 /** Removes a draft from the server, with all its versions. */

@@ -1,6 +1,6 @@
 /** What the editor's parts share beside the file: what is selected, what is explained, and where the cursor is to go. */
 import { getContext, setContext } from 'svelte';
-import type { FormKey, SectionName } from '../api/types';
+import type { Edit, FormKey, SectionName } from '../api/types';
 import type { ExperimentDocument } from './document.svelte';
 import type { Dial } from './form/dial';
 import { copied, pasted } from './canvas/copied';
@@ -87,7 +87,16 @@ export class EditorView {
     const found = pasted(this.doc.drawing, text);
     if (!found) return;
     const [first] = found.added;
-    if (await this.doc.edit(found.edits, `${what} ${found.added.length === 1 ? first?.name : `${found.added.length} items`}`)) this.choose(found.added);
+    await this.edit(found.edits, `${what} ${found.added.length === 1 ? first?.name : `${found.added.length} items`}`, found.added);
+  }
+
+  /** Makes an edit and selects its items, unless something else was selected before the server answered. Returns whether it was made. */
+  async edit(edits: Edit[], what: string, selected: readonly Item[]): Promise<boolean> {
+    const before = this.selected;
+    const done = await this.doc.edit(edits, what);
+    // What was renamed is not there any more, and so not selected.
+    if (done && (this.selected === undefined || same(before, this.selected))) this.choose(selected);
+    return done;
   }
 
   select(item: Item | undefined): void {

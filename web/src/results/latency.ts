@@ -1,5 +1,7 @@
 /** The latency of a flow's messages as the server sends it: little-endian, without any padding. */
 
+import { lowerBound } from '../ui/chart';
+
 /** Points of a trace: every message, or for each slice of time its smallest, its largest and one or two between. */
 export interface Latency {
   /** Whether these are all messages of the range. */
@@ -10,6 +12,12 @@ export interface Latency {
   latency: Float32Array;
   /** When messages were sent that were lost. */
   lost: Float64Array;
+}
+
+/** The messages that were sent in a part of time. */
+export function within({ exact, t, latency, lost }: Latency, from: number, to: number): Latency {
+  const [first, end] = [lowerBound(t, from), lowerBound(t, to)];
+  return { exact, t: t.subarray(first, end), latency: latency.subarray(first, end), lost: lost.filter((at) => at >= from && at < to) };
 }
 
 /** Reads `u32 n, u8 exact, n × f64 t, n × f32 latency, u32 m, m × f64 t`; throws an `Error` if the length is another. */

@@ -1,9 +1,10 @@
 /** A moment of a run that is looked at again: where it is in the page's address, and what its charts are made of. */
 
 import { ApiError, get, held, search } from '../api/client';
-import { counted } from '../ui/format';
+import { lowerBound } from '../ui/chart';
+import { counted, quantity } from '../ui/format';
 import type { Samples } from './wave';
-import type { Moment, RewoundEvent } from './types';
+import type { Moment, OverTime, Rewind, RewoundEvent } from './types';
 
 export interface BadMoment {
   point: number;
@@ -56,6 +57,39 @@ export async function placeOf(address: string, at: number, latency: number | nul
   const place = sent.findIndex((one, i) => one === at && (latencies[i] === null ? null : Math.fround(latencies[i] ?? NaN)) === latency);
   if (place < 0) throw new ApiError('The sound of this message is not in the file: it has that of one channel of each flow, or of a part of it.', 'input');
   return { member: 0, channel: 0, position: place * step };
+}
+
+/** A message of the sound that a saved file has of a flow, the nearest to a moment, and when it was sent: those of other channels were under way with it. */
+export async function nearestTo(address: string, at: number): Promise<Moment & { at: number }> {
+  const { step, sent } = await get<Moments>(`${address}/moments`);
+  const away = (place: number) => Math.abs((sent[place] ?? Infinity) - at);
+  const place = sent.reduce<number>((best, _, i) => (away(i) < away(best) ? i : best), 0);
+  return { member: 0, channel: 0, position: place * step, at: sent[place] ?? Infinity };
+}
+
+/** A value for each moment until the next. */
+export interface Steps {
+  t: readonly number[];
+  bytes: readonly number[];
+}
+
+/** The steps of a part of time, from the one that it begins with. */
+export function during({ t, bytes }: Steps, from: number, to: number): Steps {
+  const [first, end] = [Math.max(0, lowerBound(t, from) - 1), lowerBound(t, to)];
+  return { t: t.slice(first, end), bytes: bytes.slice(first, end) };
+}
+
+/** What is known of a moment where no packet is: the records, which name no cause. */
+export function recorded({ at, latency }: BadMoment, { queues }: OverTime): Rewind {
+  const waiting = queues.map((queue) => ({ link: queue.link, bytes: queue.bytes[lowerBound(queue.t, at + 1e-9) - 1] ?? 0 })).toSorted((a, b) => b.bytes - a.bytes)[0];
+  const took = latency === undefined ? 'It was lost' : quantity(latency, 's', 3);
+  const queue = waiting && waiting.bytes > 0 ? `${quantity(waiting.bytes, 'B', 3)} waited at \`${waiting.link.replace('>', ' → ')}\`` : queues.length > 0 ? 'nothing waited at a link' : '';
+  return {
+    sentence: queue === '' ? took : `${took}; when it was sent, ${queue}`,
+    message: { member: '', sent: at, received: latency === undefined ? null : at + latency },
+    parts: [], t: [], queues: [], events: [], connections: [], stalls: [],
+    note: 'This file has no packets, and so no cause: `trunkline serve` with this run names it, with each drop and mark, the windows of TCP, and remedies.',
+  };
 }
 
 /** Drops and marks by link, cause and member, the most first. */

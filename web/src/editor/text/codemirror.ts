@@ -38,7 +38,7 @@ export interface TextEvents {
 export interface TextEditor {
   /** Shows another text; where it is the same, the cursor and what is seen stay. */
   show(text: string): void;
-  mark(problems: { from: number; to: number; message: string; fix?: { label: string; apply: () => void } }[]): void;
+  mark(problems: { from: number; to: number; message: string; fix?: { label: string; apply: () => unknown } }[]): void;
   /** Puts the cursor somewhere, shows that line and takes the focus. */
   go(line: number, column: number): void;
   /** Shows a line with the cursor on it, unless somebody is writing. */
