@@ -1,8 +1,8 @@
 //! The relay without clock, devices and threads: frames and times in, frames out.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use trunkline_core::{Address, Bytes, Duration, Ecn, Packet, PacketId, Port, Time};
+use trunkline_core::{Address, Bytes, Destination, Duration, Ecn, Packet, PacketId, Port, Time};
 use trunkline_network::{Delivery, DropCause, Fate, Medium, Outcome};
 
 use super::command::{Capture, LINK_DOWN};
@@ -50,8 +50,10 @@ pub struct RelayCore {
     /// The link's virtual time: everything up to it is decided.
     now: Time,
     next_id: u64,
-    /// The last packet that came out of the medium.
+    /// The last packet for one station that came out of the medium.
     last_out: PacketId,
+    /// Packets for several stations of which no copy has come out of the medium.
+    copied: BTreeSet<PacketId>,
     up: bool,
     capture: Option<Box<dyn Capture>>,
 }
@@ -81,6 +83,7 @@ impl RelayCore {
             // Zero is nobody's.
             next_id: 1,
             last_out: PacketId(0),
+            copied: BTreeSet::new(),
             up: true,
             capture: None,
             config,
@@ -255,21 +258,37 @@ impl RelayCore {
             bytes,
             ..Packet::default()
         };
+        if self.has_copies(&packet) {
+            self.copied.insert(id);
+        }
         self.config.medium.offer(self.now, port, packet, &mut self.outcome);
         self.settle();
+    }
+
+    /// True if the medium makes copies of a packet, whose fates it decides one by one.
+    fn has_copies(&self, packet: &Packet) -> bool {
+        packet.to == Destination::Everyone && self.ports.len() > 2
+    }
+
+    /// True unless a copy of the packet has come out of the medium before.
+    fn is_first(&mut self, packet: &Packet) -> bool {
+        match self.has_copies(packet) {
+            true => self.copied.remove(&packet.id),
+            false => core::mem::replace(&mut self.last_out, packet.id) != packet.id,
+        }
     }
 
     /// Takes what the medium handed out.
     #[inline]
     fn settle(&mut self) {
-        for Delivery { at, to, packet } in self.outcome.deliveries.drain(..) {
+        let mut deliveries = core::mem::take(&mut self.outcome.deliveries);
+        for Delivery { at, to, packet } in deliveries.drain(..) {
             let from = usize::from(packet.from.host);
             let counters = &mut self.ports[from].counters;
             counters.delivered.add(packet.size);
-            // Copies come out together.
-            let is_first = core::mem::replace(&mut self.last_out, packet.id) != packet.id;
+            let is_first = self.is_first(&packet);
             if is_first {
-                counters.waiting.remove(packet.size);
+                self.ports[from].counters.waiting.remove(packet.size);
             }
             if let Some(direction) = self.flows.direction(packet.flow, packet.backward) {
                 if is_first {
@@ -282,6 +301,7 @@ impl RelayCore {
             }
             self.ports[usize::from(to.0)].due.push(at, packet);
         }
+        self.outcome.deliveries = deliveries;
         for packet in self.outcome.wasted.drain(..) {
             if let Some(direction) = self.flows.direction(packet.flow, packet.backward) {
                 direction.transmitted += packet.on_line;
@@ -307,11 +327,16 @@ impl RelayCore {
 
     fn drop_packet(&mut self, at: Time, packet: Packet, cause: DropCause) {
         let from = Port(packet.from.host);
+        let is_first = self.is_first(&packet);
         let state = &mut self.ports[usize::from(from.0)];
-        state.counters.waiting.remove(packet.size);
+        if is_first {
+            state.counters.waiting.remove(packet.size);
+        }
         if let Some(direction) = self.flows.direction(packet.flow, packet.backward) {
             direction.dropped += 1;
-            direction.transmitted += packet.on_line;
+            if is_first {
+                direction.transmitted += packet.on_line;
+            }
         }
         if let Some(capture) = &mut self.capture {
             capture.dropped(at, from, packet.id, &packet.bytes, cause.name());

@@ -5,12 +5,12 @@ use core::net::IpAddr;
 use proptest::prelude::*;
 use trunkline_core::{Destination, Ecn, FlowId, Port, Time};
 
-use super::{Log, Seen, at, config, ipv4, leaving, number, relay};
+use super::{Log, Seen, at, config, ipv4, leaving, medium_between, number, relay};
 use crate::device::{Frame, Layer};
 use crate::relay::flows::{Flows, MOST};
 use crate::relay::fuzz::fuzz_frames;
 use crate::relay::header::{self, Header, checksum};
-use crate::relay::{FlowKey, Hop, LINK_DOWN, RelayCore, Stations};
+use crate::relay::{CoreConfig, FlowKey, Hop, LINK_DOWN, RelayCore, Stations};
 
 fn ipv6(next: u8, extensions: &[u8], transport: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0, 0, 0, next, 64];
@@ -170,6 +170,31 @@ fn stations_are_found_by_the_sender_s_routes() {
     let six = ipv6(17, &[], &[0; 8]);
     let header = Header::read(Layer::Ip, &six);
     assert_eq!(stations.destination(Port(0), &six, &header), Destination::Port(Port(1)));
+}
+
+/// Copies come out of a switch at different times, or are dropped at one of its outputs: each packet has crossed the line once.
+#[test]
+fn packets_for_everyone_count_once() {
+    let lan = "medium = \"ethernet\"\nrate = \"100 Mbit/s\"\n[link.l.station.d]\nrate = \"1 Mbit/s\"\nswitch-buffer = \"20 packets\"";
+    let stations = Stations::Learnt([].into());
+    let medium = medium_between("\"a\", \"b\", \"c\", \"d\"", lan);
+    let mut relay =
+        RelayCore::new(CoreConfig { medium, layer: Layer::Ethernet, stations, mtus: vec![1500; 4] });
+    for number in 0..60 {
+        let bytes = ethernet(0x0800, &ipv4(1, 0, number, 1000));
+        relay.take(Port(0), Frame { at: at(10), bytes });
+    }
+    relay.run(at(10_000_000));
+    let counters = relay.counters();
+    let transmitted: u64 = counters
+        .flows
+        .iter()
+        .flat_map(|flow| flow.directions)
+        .map(|direction| direction.transmitted.count())
+        .sum();
+    let line = &counters.ports[0].medium;
+    assert!(line.dropped.iter().sum::<u64>() > 30, "{:?}", line.dropped);
+    assert_eq!(transmitted, line.transmitted.count());
 }
 
 /// Offers one frame and hands out what leaves at both ports within a second.

@@ -18,6 +18,11 @@ const MTU: u32 = 1500;
 
 /// The link of a file with these keys.
 fn medium(keys: &str) -> Box<dyn Medium> {
+    medium_between("\"a\", \"b\"", keys)
+}
+
+/// The same between these of the hosts `a` to `d`.
+fn medium_between(hosts: &str, keys: &str) -> Box<dyn Medium> {
     struct NoFiles;
     impl Files for NoFiles {
         fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
@@ -25,7 +30,7 @@ fn medium(keys: &str) -> Box<dyn Medium> {
         }
     }
     let text = format!(
-        "name = \"t\"\nduration = \"1 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n[link.l]\nbetween = [\"a\", \"b\"]\n{keys}\n\
+        "name = \"t\"\nduration = \"1 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\nc = {{}}\nd = {{}}\n[link.l]\nbetween = [{hosts}]\n{keys}\n\
          [flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = {{ kind = \"voice\" }}\n"
     );
     let experiment =
