@@ -23,7 +23,7 @@ impl BusyTime {
     /// Adds a transmission that ends at `until` and keeps the line busy for `busy` before that.
     pub fn add(&mut self, until: Time, busy: Duration) {
         self.total += busy;
-        let follows = until.since(self.until) <= busy && self.last >= self.until.since(self.since);
+        let follows = until.since(self.until) <= busy;
         self.begun = Time::from_nanos(until.as_nanos().saturating_sub(busy.as_nanos()));
         if follows {
             self.last += busy;

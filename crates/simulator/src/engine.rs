@@ -64,7 +64,7 @@ pub(crate) struct Engine<'s, 'g> {
     /// Whether the flow with which the measurement ends is over: nothing new is sent.
     pub(crate) is_over: bool,
     /// When that was.
-    over_at: Time,
+    pub(crate) over_at: Time,
     /// When the run ends, drain time included.
     pub(crate) end: Time,
     /// By flow of the file: what its talkers have in common.
@@ -323,7 +323,7 @@ impl<'s, 'g> Engine<'s, 'g> {
 
     /// Returns true until sources end. A conversation that is connected later carries nothing.
     pub(crate) fn is_measuring(&self) -> bool {
-        self.now < Time::ZERO + self.scenario.duration
+        !self.is_over && self.now < Time::ZERO + self.scenario.duration
     }
 
     /// Counts a conversation that was never connected.

@@ -55,6 +55,20 @@ fn a_flow_that_is_connected_in_the_drain_time_is_refused_too() {
     }
 }
 
+/// The measurement ends with another flow, in whose drain time the connection is made: messages due by then were refused.
+#[test]
+fn a_flow_that_is_connected_after_an_early_end_is_refused_until_then() {
+    let summary = simulate(&support::parse(
+        "name = \"test\"\nduration = \"10 s\"\ndrain = \"5 s\"\nuntil = \"short\"\n[hosts]\na = {}\nb = {}\n\
+         [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"800 ms\"\n\
+         [flow.short]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+         source = { kind = \"bulk\", message = \"1 KB\", interval = \"100 ms\", bytes = \"10 KB\" }\n\
+         [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nsource = { kind = \"voice\", samples = 160 }\n",
+    ));
+    let counts = flow(&summary, "voice").counts;
+    assert!(counts.sent == 0 && (45..=50).contains(&counts.refused), "{counts:?}");
+}
+
 /// A file without links is for `live`, which uses the network as it is. The simulator has no network of its own.
 #[test]
 fn a_file_without_links_is_not_simulated() {

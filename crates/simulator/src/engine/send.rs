@@ -60,14 +60,14 @@ impl Engine<'_, '_> {
         self.serve(conversation, Side::Near, recorder);
     }
 
-    /// At the end of the run: what a source wanted sent and its transport never took is refused.
+    /// At the end of the run: messages that a source had due while it was measured, and that its transport never took, are refused.
     pub(crate) fn refuse_the_rest(&mut self, m: u32, recorder: &mut dyn Recorder) {
         // What the host had begun with was observed as sent.
         let was_handing = self.handing.remove(&m).is_some();
         let member = &self.members[m as usize];
         let is_cut_short = self.conversations[member.conversation as usize].is_never_connected;
         if was_handing || is_cut_short || member.talker.is_waiting() {
-            let now = self.now;
+            let now = self.now.min(self.over_at);
             let Talk { talker, spec, lane, buffers, mut out, .. } = self.talk(m, recorder);
             talker.refuse_overdue(now, (spec, lane, buffers), &mut out);
         }
