@@ -7,7 +7,7 @@ use trunkline_audio::pipeline::Block;
 use trunkline_audio::playout::Origin;
 use trunkline_calls::foreign::Foreign;
 use trunkline_calls::{Waiter, now};
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Time};
 
 use crate::PATIENCE;
 use crate::tone::tone;
@@ -51,6 +51,7 @@ pub fn converse(mut foreign: Foreign, hz: f64, mut is_enough: impl FnMut(&Heard)
                 let block = Block {
                     sequence: sent,
                     captured: time(sent),
+                    arrived: Time::ZERO,
                     first_channel: 0,
                     channels: stream.channels,
                     samples: &samples,

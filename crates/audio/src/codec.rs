@@ -3,11 +3,14 @@
 //! PCM and G.711 are interleaved. Opus codes channels in pairs, the last alone if they are odd, and with forward error
 //! correction each alone: a frame stands behind its length in two bytes.
 
+use trunkline_core::{Duration, Time};
+
 use crate::format::{Encoding, Endian, Format};
 use crate::g711;
 use crate::opus::{self, OpusError};
-use crate::pipeline::{Codec, Stream};
+use crate::pipeline::{Codec, Stream, UnpackCounters};
 use crate::playout::Origin;
+use crate::seen::{Seen, Sight};
 
 impl Codec {
     /// What stands for it in our packets.
@@ -115,7 +118,7 @@ impl Encoder {
 pub(crate) enum Decoder {
     /// Each sample for itself.
     Samples(Codec),
-    Opus(OpusDecoders),
+    Opus(Box<OpusDecoders>),
 }
 
 impl Decoder {
@@ -124,47 +127,107 @@ impl Decoder {
         let Codec::Opus { bitrate, fec } = stream.codec else { return Ok(Decoder::Samples(stream.codec)) };
         let frames = stream.block_frames as usize;
         let decoder = |pair| Ok((opus::Decoder::new(opus_settings(stream, bitrate, fec, pair))?, pair));
-        Ok(Decoder::Opus(OpusDecoders {
+        let held =
+            (stream.sample_rate / stream.block_frames).clamp(FEWEST_HELD, MOST_HELD).next_power_of_two();
+        let most = data_bytes(stream, channels);
+        Ok(Decoder::Opus(Box::new(OpusDecoders {
             decoders: pairs(channels, fec).map(decoder).collect::<Result<_, OpusError>>()?,
+            block: stream.block_duration(),
             next: None,
-            longest_gap: (stream.sample_rate / LONGEST_GAP_PER_SECOND / stream.block_frames).max(1) as i32,
+            newest: 0,
+            held: (0..held).map(|_| (None, Vec::with_capacity(most))).collect(),
+            waiting: 0,
+            seen: Seen::default(),
+            made_up: 0,
+            longest_gap: (stream.sample_rate / LONGEST_GAP_PER_SECOND / stream.block_frames).max(1),
             samples: vec![0.0; channels * frames],
             of_pair: vec![0.0; 2 * frames],
-        }))
+            counters: UnpackCounters::default(),
+        })))
     }
 
-    /// Hands the samples of `data`, of the block numbered `sequence`, to `deliver`; before them those of lost blocks
-    /// that the codec can make up. `samples` is room to work in. Returns whether it was in time: blocks that were made up
-    /// already are not delivered again.
-    pub(crate) fn decode(
+    /// Takes a frame and its `data`, and hands the samples that are available now to `deliver`. `samples` is room to work
+    /// in. Frames of Opus are decoded in order: what follows a missing one waits for it.
+    pub(crate) fn take(
         &mut self,
-        sequence: u32,
+        frame: Frame,
         data: &[u8],
         samples: &mut Vec<f32>,
-        mut deliver: impl FnMut(u32, &[f32], Origin),
-    ) -> bool {
+        mut deliver: impl FnMut(Frame, &[f32]),
+    ) {
         match self {
-            Decoder::Opus(decoders) => decoders.decode(sequence, data, deliver),
+            Decoder::Opus(decoders) => decoders.take(frame, data, &mut deliver),
             Decoder::Samples(codec) => {
                 samples.clear();
                 codec.decode(data, samples);
-                deliver(sequence, samples, Origin::Sent);
-                true
+                deliver(frame, samples);
             }
         }
     }
+
+    /// The missing frame for which others wait.
+    pub(crate) fn missing(&self) -> Option<u32> {
+        match self {
+            Decoder::Opus(decoders) => decoders.next.filter(|_| decoders.waiting > 0),
+            Decoder::Samples(_) => None,
+        }
+    }
+
+    /// Waits no longer for frames before this one: hands over what the codec makes in their place, and what follows.
+    pub(crate) fn release(&mut self, before: u32, mut deliver: impl FnMut(Frame, &[f32])) {
+        if let Decoder::Opus(decoders) = self {
+            decoders.release(before, &mut deliver);
+        }
+    }
+
+    /// Frames that came twice, too late or after a later one, as far as the decoder has to know.
+    pub(crate) fn counters(&self) -> UnpackCounters {
+        match self {
+            Decoder::Opus(decoders) => decoders.counters,
+            Decoder::Samples(_) => UnpackCounters::default(),
+        }
+    }
+}
+
+/// Some channels of a block, encoded or decoded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    /// The block's number.
+    pub(crate) sequence: u32,
+    /// When it was captured, by the sender's clock.
+    pub(crate) captured: Time,
+    /// When it arrived, or what it was recovered from.
+    pub(crate) arrived: Time,
+    pub(crate) origin: Origin,
 }
 
 /// Decoders of pairs of channels, which have to see every block once and in order.
 pub(crate) struct OpusDecoders {
     decoders: Vec<(opus::Decoder, usize)>,
+    /// Duration of a block.
+    block: Duration,
     /// The block that comes next.
     next: Option<u32>,
+    /// The highest that has come.
+    newest: u32,
+    /// Frames that wait for one before them, at the place that their number gives them.
+    held: Vec<(Option<Frame>, Vec<u8>)>,
+    /// Their number.
+    waiting: u32,
+    /// Blocks that came, or were recovered from the one behind.
+    seen: Seen,
+    /// Blocks in a row that were not there, up to `next`.
+    made_up: u32,
     /// Blocks that are made up: what is missing for longer is the playout buffer's.
-    longest_gap: i32,
+    longest_gap: u32,
     samples: Vec<f32>,
     of_pair: Vec<f32>,
+    counters: UnpackCounters,
 }
+
+/// A second of blocks waits at most, within these bounds.
+const FEWEST_HELD: u32 = 16;
+const MOST_HELD: u32 = 512;
 
 /// Concealment has faded after 60 ms ([`crate::conceal`]).
 const LONGEST_GAP_PER_SECOND: u32 = 1000 / 60;
@@ -173,21 +236,90 @@ const LONGEST_GAP_PER_SECOND: u32 = 1000 / 60;
 const MISORDER: i32 = 100;
 
 impl OpusDecoders {
-    fn decode(&mut self, sequence: u32, data: &[u8], mut deliver: impl FnMut(u32, &[f32], Origin)) -> bool {
-        let gap = self.next.map_or(0, |next| sequence.wrapping_sub(next) as i32);
-        if (-MISORDER..0).contains(&gap) {
-            return false;
+    fn take(&mut self, frame: Frame, data: &[u8], deliver: &mut dyn FnMut(Frame, &[f32])) {
+        let Frame { sequence, .. } = frame;
+        let ahead = |next: u32| sequence.wrapping_sub(next) as i32;
+        let next = match self.next {
+            Some(next) if (-MISORDER..self.held.len() as i32).contains(&ahead(next)) => next,
+            _ => self.begin(sequence),
+        };
+        if self.seen.note(sequence) == Sight::Again {
+            self.counters.duplicate += 1;
+            return;
         }
-        if gap <= self.longest_gap {
-            for behind in (1..=gap).rev() {
-                let origin = self.fill(data, if behind == 1 { Wanted::CopyOfLast } else { Wanted::Nothing });
-                deliver(sequence.wrapping_sub(behind as u32), &self.samples, origin);
+        if (sequence.wrapping_sub(self.newest) as i32) < 0 {
+            self.counters.reordered += u64::from(frame.origin == Origin::Sent);
+        } else {
+            self.newest = sequence;
+        }
+        if ahead(next) < 0 {
+            self.counters.late += 1;
+            return;
+        }
+        let place = self.place(sequence);
+        let (held, bytes) = &mut self.held[place];
+        *held = Some(frame);
+        bytes.clear();
+        bytes.extend_from_slice(data);
+        self.waiting += 1;
+        self.advance(deliver);
+    }
+
+    /// A stream begins at this block: nothing before it is waited for.
+    fn begin(&mut self, sequence: u32) -> u32 {
+        self.held.iter_mut().for_each(|(held, _)| *held = None);
+        (self.waiting, self.made_up, self.newest, self.seen) = (0, 0, sequence, Seen::default());
+        *self.next.insert(sequence)
+    }
+
+    /// Decodes what is there, up to the next that is missing.
+    fn advance(&mut self, deliver: &mut dyn FnMut(Frame, &[f32])) {
+        while let Some(next) = self.next {
+            let place = self.place(next);
+            let Some(frame) = self.held[place].0.take() else { break };
+            self.waiting -= 1;
+            self.make(place, frame, Wanted::Frames, deliver);
+            self.made_up = 0;
+        }
+    }
+
+    fn release(&mut self, before: u32, deliver: &mut dyn FnMut(Frame, &[f32])) {
+        while let Some(next) = self.next.filter(|&next| (before.wrapping_sub(next) as i32) > 0) {
+            let is_there = |&gap: &u32| self.held[self.place(next.wrapping_add(gap))].0.is_some();
+            let Some(gap) = (1..self.held.len() as u32).filter(|_| self.waiting > 0).find(is_there) else {
+                return;
+            };
+            let place = self.place(next.wrapping_add(gap));
+            let Some(behind) = self.held[place].0 else { return };
+            let captured = Time::ZERO + behind.captured.since(Time::ZERO + self.block * u64::from(gap));
+            let frame = Frame { sequence: next, captured, ..behind };
+            if self.made_up + gap > self.longest_gap {
+                self.next = Some(next.wrapping_add(1));
+            } else if gap == 1 {
+                self.make(place, frame, Wanted::CopyOfLast, deliver);
+            } else {
+                self.make(place, frame, Wanted::Nothing, deliver);
             }
+            self.made_up += 1;
+            self.advance(deliver);
         }
-        let origin = self.fill(data, Wanted::Frames);
-        deliver(sequence, &self.samples, origin);
-        self.next = Some(sequence.wrapping_add(1));
-        true
+    }
+
+    /// Makes the next block of the data at this place, and delivers it.
+    fn make(&mut self, place: usize, frame: Frame, wanted: Wanted, deliver: &mut dyn FnMut(Frame, &[f32])) {
+        let data = core::mem::take(&mut self.held[place].1);
+        let made = self.fill(&data, wanted);
+        self.held[place].1 = data;
+        let origin = if made == Origin::Sent { frame.origin } else { made };
+        if wanted == Wanted::CopyOfLast && origin == Origin::Recovered {
+            self.seen.note(frame.sequence);
+        }
+        self.next = Some(frame.sequence.wrapping_add(1));
+        deliver(Frame { origin, ..frame }, &self.samples);
+    }
+
+    fn place(&self, sequence: u32) -> usize {
+        sequence as usize % self.held.len()
     }
 
     /// Makes the next block with all pairs. What concerns one pair alone concerns the block.

@@ -30,8 +30,14 @@ impl Output {
         Output { stream: *stream, assembler, counters: UnpackCounters::default() }
     }
 
-    /// Takes interleaved samples of every channel from frame `position` on.
-    fn put(&mut self, position: i64, samples: &[f32], origin: Origin, deliver: &mut dyn FnMut(Block<'_>)) {
+    /// Takes interleaved samples of every channel from frame `position` on, which arrived at `arrived`.
+    fn put(
+        &mut self,
+        position: i64,
+        samples: &[f32],
+        (arrived, origin): (Time, Origin),
+        deliver: &mut dyn FnMut(Block<'_>),
+    ) {
         let Output { stream, assembler, counters } = self;
         counters.recovered += u64::from(origin == Origin::Recovered);
         counters.concealed += u64::from(origin == Origin::Concealed);
@@ -43,6 +49,7 @@ impl Output {
             deliver(Block {
                 sequence,
                 captured,
+                arrived,
                 first_channel: 0,
                 channels: stream.channels,
                 samples,

@@ -64,6 +64,8 @@ pub struct Block<'a> {
     pub sequence: u32,
     /// When its first frame was captured, by the sender's clock.
     pub captured: Time,
+    /// When it arrived, by the receiver's clock; at the sender, zero.
+    pub arrived: Time,
     /// The first of the stream's channels that are here, counted from 0.
     pub first_channel: u16,
     /// How many channels are here.
@@ -92,6 +94,18 @@ pub trait Unpacker: Send {
         packet: &[u8],
         deliver: &mut dyn FnMut(Block<'_>),
     ) -> Result<(), UnpackError>;
+
+    /// The number of a missing block for which others wait: a codec decodes in order, and the missing one may still come or
+    /// be recovered. Until its turn there is no reason to [`release`](Unpacker::release) them.
+    fn missing(&self) -> Option<u32> {
+        None
+    }
+
+    /// Waits no longer for blocks before this one, whose turn has come: hands what the codec makes in their place, and what
+    /// follows, to `deliver`.
+    fn release(&mut self, before: u32, deliver: &mut dyn FnMut(Block<'_>)) {
+        let _ = (before, deliver);
+    }
 
     /// What happened since the start.
     fn counters(&self) -> UnpackCounters;
@@ -124,8 +138,13 @@ pub struct UnpackCounters {
     pub recovered: u64,
     /// Of these, those that the codec made up.
     pub concealed: u64,
-    /// Parts of blocks that came after the codec had made them up: not delivered again.
+    /// Parts of blocks that came after the codec had made them up: not delivered again. This and the next two are counted
+    /// only where a codec decodes in order; otherwise the playout buffer counts them.
     pub late: u64,
+    /// Parts of blocks that came before: not delivered again.
+    pub duplicate: u64,
+    /// Parts of blocks that came after one with a higher number, late or not.
+    pub reordered: u64,
     /// Bytes that belong to no packet: passed over in search of the next one.
     pub skipped_bytes: u64,
 }

@@ -223,13 +223,17 @@ impl Playout {
         // What was lost and brought back by later packets has overtaken nothing.
         let is_overtaken = place < self.highest && packet.origin == Origin::Sent;
         self.counters.reordered += if is_overtaken { news } else { 0 };
-        let nominal = nominal(&self.settings, place);
-        self.transits.note(now, place, nominal);
-        if let Some(histogram) = &mut self.histogram {
-            histogram.note(now, nominal);
+        // What a codec made says nothing about the path.
+        let has_come = packet.origin != Origin::Concealed;
+        if has_come {
+            let nominal = nominal(&self.settings, place);
+            self.transits.note(now, place, nominal);
+            if let Some(histogram) = &mut self.histogram {
+                histogram.note(now, nominal);
+            }
         }
         if !self.is_in_time(place) {
-            self.counters.late += news;
+            self.counters.late += if has_come { news } else { 0 };
             return Arrival::Late;
         }
         self.highest = self.highest.max(place);

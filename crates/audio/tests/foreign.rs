@@ -19,6 +19,7 @@ fn assert_no_allocation(stream: &Stream, packer: &mut dyn Packer, unpacker: &mut
             let block = Block {
                 sequence,
                 captured: Time::ZERO,
+                arrived: Time::ZERO,
                 first_channel: 0,
                 channels: stream.channels,
                 samples: &samples,

@@ -317,7 +317,12 @@ impl JackTripUnpacker {
     }
 
     /// Takes the packets of a datagram, oldest first.
-    fn read(&mut self, datagram: &[u8], deliver: &mut dyn FnMut(Block<'_>)) -> Result<(), UnpackError> {
+    fn read(
+        &mut self,
+        now: Time,
+        datagram: &[u8],
+        deliver: &mut dyn FnMut(Block<'_>),
+    ) -> Result<(), UnpackError> {
         let header = Header::decode(datagram).ok_or(UnpackError::Damaged)?;
         if u16::from(header.channels) != self.output.stream.channels {
             return Err(UnpackError::OtherStream("number of channels"));
@@ -338,7 +343,7 @@ impl JackTripUnpacker {
                 .is_some_and(|found| found.is_like(&header) && found.sequence == number as u16);
             if is_next && self.seen.note(number as u32) == Sight::New {
                 let origin = if older > 0 { Origin::Recovered } else { Origin::Sent };
-                self.take(number, &packet[HEADER_LENGTH..], &header, origin, deliver);
+                self.take(number, &packet[HEADER_LENGTH..], &header, (now, origin), deliver);
             }
         }
         Ok(())
@@ -350,7 +355,7 @@ impl JackTripUnpacker {
         number: i64,
         payload: &[u8],
         header: &Header,
-        origin: Origin,
+        origin: (Time, Origin),
         deliver: &mut dyn FnMut(Block<'_>),
     ) {
         let frames = usize::from(header.frames);
@@ -368,11 +373,11 @@ impl Unpacker for JackTripUnpacker {
     /// The datagram by which a peer leaves ([`is_exit`]) has no blocks.
     fn unpack(
         &mut self,
-        _now: Time,
+        now: Time,
         datagram: &[u8],
         deliver: &mut dyn FnMut(Block<'_>),
     ) -> Result<(), UnpackError> {
-        let read = if is_exit(datagram) { Ok(()) } else { self.read(datagram, deliver) };
+        let read = if is_exit(datagram) { Ok(()) } else { self.read(now, datagram, deliver) };
         self.output.counted(read)
     }
 

@@ -9,8 +9,9 @@ use trunkline_core::Time;
 use trunkline_core::rtp::{HEADER_LENGTH, RtpHeader, RtpPacket, is_rtcp};
 
 use super::{Output, extend};
-use crate::codec::{Decoder, Encoder, LENGTH_FIELD, data_bytes};
+use crate::codec::{Decoder, Encoder, Frame, LENGTH_FIELD, data_bytes};
 use crate::pipeline::{Block, Codec, Packer, Stream, StreamError, UnpackCounters, UnpackError, Unpacker};
+use crate::playout::Origin;
 use crate::seen::{Seen, Sight};
 
 /// With what a sender begins; all but the payload type should be random (RFC 3550 section 5.1).
@@ -110,6 +111,8 @@ pub struct RtpUnpacker {
     decoder: Decoder,
     payload_type: u8,
     source: Option<Source>,
+    /// The block of Opus that came last, and its first frame.
+    last: (u32, i64),
     /// Another sender's identifier, and the number by which it is believed (RFC 3550 section A.1).
     probation: Option<(u32, u16)>,
     /// A frame of Opus behind its length.
@@ -141,13 +144,19 @@ impl RtpUnpacker {
             decoder: Decoder::new(stream, channels)?,
             payload_type,
             source: None,
+            last: (0, 0),
             probation: None,
             framed: Vec::with_capacity(data_bytes(stream, channels)),
             samples: Vec::with_capacity(channels * stream.block_frames as usize),
         })
     }
 
-    fn read(&mut self, packet: &[u8], deliver: &mut dyn FnMut(Block<'_>)) -> Result<(), UnpackError> {
+    fn read(
+        &mut self,
+        now: Time,
+        packet: &[u8],
+        deliver: &mut dyn FnMut(Block<'_>),
+    ) -> Result<(), UnpackError> {
         let RtpPacket { header, payload, .. } = RtpPacket::decode(packet).ok_or(UnpackError::Damaged)?;
         if header.payload_type != self.payload_type {
             return Err(UnpackError::OtherStream("payload type"));
@@ -177,10 +186,12 @@ impl RtpUnpacker {
         } else {
             payload
         };
-        let output = &mut self.output;
-        self.decoder.decode(sequence, data, &mut self.samples, |number, samples, origin| {
-            let before = i64::from(sequence.wrapping_sub(number)) * block;
-            output.put(position - before, samples, origin, deliver);
+        self.last = (sequence, position);
+        let RtpUnpacker { output, decoder, samples, .. } = self;
+        let frame = Frame { sequence, captured: Time::ZERO, arrived: now, origin: Origin::Sent };
+        decoder.take(frame, data, samples, |frame, samples| {
+            let at = place_of(&frame, (sequence, position), block);
+            output.put(at, samples, (frame.arrived, frame.origin), deliver);
         });
         Ok(())
     }
@@ -209,6 +220,11 @@ impl RtpUnpacker {
     }
 }
 
+/// The first frame of a block, of which another begins elsewhere.
+fn place_of(frame: &Frame, (sequence, position): (u32, i64), block: i64) -> i64 {
+    position + i64::from(frame.sequence.wrapping_sub(sequence) as i32) * block
+}
+
 /// Frames at 48 kHz in a packet of Opus (RFC 6716 section 3.1).
 fn opus_frames(packet: &[u8]) -> Option<u32> {
     let toc = *packet.first()?;
@@ -230,16 +246,29 @@ impl Unpacker for RtpUnpacker {
     /// identifier, two packets must come in sequence before it is heard; its first is refused.
     fn unpack(
         &mut self,
-        _now: Time,
+        now: Time,
         packet: &[u8],
         deliver: &mut dyn FnMut(Block<'_>),
     ) -> Result<(), UnpackError> {
-        let read = if is_rtcp(packet) { Ok(()) } else { self.read(packet, deliver) };
+        let read = if is_rtcp(packet) { Ok(()) } else { self.read(now, packet, deliver) };
         self.output.counted(read)
     }
 
+    fn missing(&self) -> Option<u32> {
+        self.decoder.missing()
+    }
+
+    fn release(&mut self, before: u32, deliver: &mut dyn FnMut(Block<'_>)) {
+        let RtpUnpacker { output, decoder, last, .. } = self;
+        let block = i64::from(output.stream.block_frames);
+        decoder.release(before, |frame, samples| {
+            output.put(place_of(&frame, *last, block), samples, (frame.arrived, frame.origin), deliver);
+        });
+    }
+
     fn counters(&self) -> UnpackCounters {
-        self.output.counters
+        let UnpackCounters { late, duplicate, reordered, .. } = self.decoder.counters();
+        UnpackCounters { late, duplicate, reordered, ..self.output.counters }
     }
 }
 

@@ -108,6 +108,7 @@ impl Blocks {
         emit(Block {
             sequence: self.blocks as u32,
             captured,
+            arrived: Time::ZERO,
             first_channel: 0,
             channels: self.stream.channels,
             samples,

@@ -1,11 +1,13 @@
 //! Our own packets: blocks in parts, each with its header ([`crate::packet`]), protected ([`crate::fec`]), and in pieces
 //! if they are too long or were asked for.
 
+use core::ops::Range;
+
 use trunkline_core::Time;
 
 use super::guard::{Guard, Unguard};
 use super::{Block, Codec, Packer, Stream, StreamError, UnpackCounters, UnpackError, Unpacker};
-use crate::codec::{Decoder, Encoder, data_bytes};
+use crate::codec::{Decoder, Encoder, Frame, data_bytes};
 use crate::fec::Delivered;
 use crate::packet::{Finder, Header};
 use crate::playout::Origin;
@@ -122,7 +124,7 @@ impl NativeUnpacker {
 impl Unpacker for NativeUnpacker {
     fn unpack(
         &mut self,
-        _now: Time,
+        now: Time,
         packet: &[u8],
         deliver: &mut dyn FnMut(Block<'_>),
     ) -> Result<(), UnpackError> {
@@ -130,7 +132,7 @@ impl Unpacker for NativeUnpacker {
         parts.counters.packets += 1;
         let mut result = Ok(());
         let received = guard.receive(packet, |delivered| {
-            let taken = parts.take(delivered, deliver);
+            let taken = parts.take(now, delivered, deliver);
             result = result.and(taken);
         });
         if received.is_err() {
@@ -144,12 +146,34 @@ impl Unpacker for NativeUnpacker {
         result
     }
 
+    fn missing(&self) -> Option<u32> {
+        let missing = self.parts.decoders.iter().filter_map(Decoder::missing);
+        missing.reduce(|a, b| if (b.wrapping_sub(a) as i32) < 0 { b } else { a })
+    }
+
+    fn release(&mut self, before: u32, deliver: &mut dyn FnMut(Block<'_>)) {
+        let Parts { stream, part_channels, decoders, counters, .. } = &mut self.parts;
+        for (n, decoder) in decoders.iter_mut().enumerate() {
+            let first = n * *part_channels;
+            let channels = first..usize::from(stream.channels).min(first + *part_channels);
+            decoder.release(before, |frame, samples| {
+                deliver(counted(counters, channels.clone(), frame, samples))
+            });
+        }
+    }
+
     fn counters(&self) -> UnpackCounters {
-        let finder = self.parts.finder.as_ref();
+        let Parts { finder, decoders, counters, .. } = &self.parts;
+        let of_decoders = |count: fn(UnpackCounters) -> u64| -> u64 {
+            decoders.iter().map(|decoder| count(decoder.counters())).sum()
+        };
         UnpackCounters {
-            damaged: self.parts.counters.damaged + finder.map_or(0, Finder::damaged),
-            skipped_bytes: finder.map_or(0, Finder::skipped),
-            ..self.parts.counters
+            damaged: counters.damaged + finder.as_ref().map_or(0, Finder::damaged),
+            skipped_bytes: finder.as_ref().map_or(0, Finder::skipped),
+            late: of_decoders(|counters| counters.late),
+            duplicate: of_decoders(|counters| counters.duplicate),
+            reordered: of_decoders(|counters| counters.reordered),
+            ..*counters
         }
     }
 }
@@ -170,6 +194,7 @@ struct Parts {
 impl Parts {
     fn take(
         &mut self,
+        now: Time,
         delivered: Delivered<'_>,
         deliver: &mut dyn FnMut(Block<'_>),
     ) -> Result<(), UnpackError> {
@@ -177,24 +202,13 @@ impl Parts {
         *mended = delivered.recovered || *mended && finder.is_some();
         let mut decoded = |header: Header, data: &[u8]| {
             let decoder = &mut decoders[usize::from(header.first_channel) / *part_channels];
-            let in_time = decoder.decode(header.sequence, data, samples, |sequence, samples, origin| {
-                counters.delivered += 1;
-                let origin = if origin == Origin::Sent && *mended { Origin::Recovered } else { origin };
-                counters.recovered += u64::from(origin == Origin::Recovered);
-                counters.concealed += u64::from(origin == Origin::Concealed);
-                let before = stream.duration_of(
-                    u64::from(header.sequence.wrapping_sub(sequence)) * u64::from(stream.block_frames),
-                );
-                deliver(Block {
-                    sequence,
-                    captured: Time::ZERO + header.captured.since(Time::ZERO + before),
-                    first_channel: header.first_channel,
-                    channels: header.channels,
-                    samples,
-                    origin,
-                });
+            let origin = if *mended { Origin::Recovered } else { Origin::Sent };
+            let Header { sequence, captured, first_channel, channels, .. } = header;
+            let channels = usize::from(first_channel)..usize::from(first_channel + channels);
+            let frame = Frame { sequence, captured, arrived: now, origin };
+            decoder.take(frame, data, samples, |frame, samples| {
+                deliver(counted(counters, channels.clone(), frame, samples));
             });
-            counters.late += u64::from(!in_time);
             *mended = delivered.recovered;
         };
         let fits = |header: &Header, size| fits(stream, *part_channels, header, size);
@@ -207,6 +221,21 @@ impl Parts {
         decoded(header, data);
         Ok(())
     }
+}
+
+/// Counts a part of a block that is delivered.
+fn counted<'a>(
+    counters: &mut UnpackCounters,
+    channels: Range<usize>,
+    frame: Frame,
+    samples: &'a [f32],
+) -> Block<'a> {
+    let Frame { sequence, captured, arrived, origin } = frame;
+    counters.delivered += 1;
+    counters.recovered += u64::from(origin == Origin::Recovered);
+    counters.concealed += u64::from(origin == Origin::Concealed);
+    let (first_channel, channels) = (channels.start as u16, channels.len() as u16);
+    Block { sequence, captured, arrived, first_channel, channels, samples, origin }
 }
 
 /// Whether a packet can be one of this stream.

@@ -46,6 +46,8 @@ pub struct PlayerStats {
     pub drift_ppm: Option<f64>,
     /// When the frame that is played next was captured, by the sender's clock.
     pub captured: Option<Time>,
+    /// The number of the block that is played next, and how much of it has been played.
+    pub position: Option<(u32, Duration)>,
 }
 
 /// A playout buffer, a drift controller and a resampler. Owned by the callback that plays.
@@ -121,7 +123,8 @@ impl Player {
         })
     }
 
-    /// Takes a block, or a part of one, that arrived at `arrived`: not later than the next [`pull`](Player::pull).
+    /// Takes a block, or a part of one, that arrived at `arrived`: not later than the next [`pull`](Player::pull). A codec that
+    /// decodes in order may have held it back since.
     pub fn insert(&mut self, arrived: Time, block: Block<'_>) -> Arrival {
         let first = usize::from(block.first_channel);
         let end = first + usize::from(block.channels);
@@ -195,6 +198,10 @@ impl Player {
             resampling: self.resampling(),
             drift_ppm: self.controller.as_ref().and_then(Controller::drift).map(|drift| 1e6 * drift),
             captured: self.captured(),
+            position: self
+                .playout
+                .position()
+                .map(|(block, frame)| (block, self.stream.duration_of(frame as u64))),
         }
     }
 

@@ -52,6 +52,7 @@ fn packets(stream: &Stream, blocks: u32) -> Vec<Vec<u8>> {
         let block = Block {
             sequence,
             captured,
+            arrived: Time::ZERO,
             first_channel: 0,
             channels: stream.channels,
             samples: &samples,
@@ -79,18 +80,16 @@ fn unpacked<'a>(
 ) -> (Vec<Part>, UnpackCounters) {
     let mut unpacker = NativeUnpacker::new(stream).unwrap();
     let mut parts = Vec::new();
+    let mut deliver = |block: Block<'_>| {
+        let Block { sequence, captured, first_channel, channels, samples, origin, .. } = block;
+        parts.push(Part { sequence, captured, first_channel, channels, samples: samples.to_vec(), origin });
+    };
     for packet in packets {
-        let _ = unpacker.unpack(Time::ZERO, packet, &mut |block| {
-            let Block { sequence, captured, first_channel, channels, samples, origin } = block;
-            parts.push(Part {
-                sequence,
-                captured,
-                first_channel,
-                channels,
-                samples: samples.to_vec(),
-                origin,
-            });
-        });
+        let _ = unpacker.unpack(Time::ZERO, packet, &mut deliver);
+    }
+    // The turn of all has come.
+    while let Some(missing) = unpacker.missing() {
+        unpacker.release(missing + 1, &mut deliver);
     }
     (parts, unpacker.counters())
 }
@@ -258,14 +257,50 @@ fn opus_makes_up_what_is_lost_and_says_so() {
 }
 
 #[test]
+fn opus_waits_for_what_was_overtaken_or_can_be_recovered() {
+    let ours = stream(2, opus(false));
+    let mut swapped = packets(&ours, 12);
+    swapped.swap(4, 6);
+    swapped.push(swapped[3].clone());
+    let (parts, counters) = unpacked(&ours, &swapped);
+    assert!(parts.iter().map(|part| part.sequence).eq(0..12));
+    assert_eq!((counters.late, counters.concealed, counters.reordered, counters.duplicate), (0, 0, 2, 1));
+
+    for protection in [Protection::Xor { data: 4 }, Protection::ReedSolomon { data: 8, parity: 2 }] {
+        let protected = Stream { protection, ..ours };
+        let packets = packets(&protected, 40);
+        let kept = packets.iter().enumerate().filter(|(n, _)| n % 10 != 3).map(|(_, packet)| packet);
+        let (parts, counters) = unpacked(&protected, kept);
+        assert!(parts.iter().map(|part| part.sequence).eq(0..40), "{protection:?}");
+        assert_eq!((counters.late, counters.concealed, counters.reordered), (0, 0, 0));
+        assert!(counters.recovered >= 3, "{counters:?}");
+    }
+}
+
+#[test]
 fn opus_does_not_play_a_block_twice() {
-    let stream = stream(2, opus(false));
-    let mut packets = packets(&stream, 12);
-    packets.swap(4, 6);
-    let (parts, counters) = unpacked(&stream, &packets);
-    let sequences: Vec<u32> = parts.iter().map(|part| part.sequence).collect();
-    assert_eq!(sequences, (0..12).collect::<Vec<u32>>());
-    assert_eq!((counters.late, counters.concealed), (2, 2));
+    for (fec, frames) in [(false, 120), (true, 960)] {
+        let stream = Stream { block_frames: frames, ..stream(1, opus(fec)) };
+        let packets = packets(&stream, 12);
+        let mut unpacker = NativeUnpacker::new(&stream).unwrap();
+        let mut sequences = Vec::new();
+        let mut deliver = |block: Block<'_>| sequences.push(block.sequence);
+        for packet in packets.iter().take(8).enumerate().filter(|(n, _)| *n != 5).map(|(_, packet)| packet) {
+            unpacker.unpack(Time::ZERO, packet, &mut deliver).unwrap();
+        }
+        assert_eq!(unpacker.missing(), Some(5));
+        unpacker.release(5, &mut deliver);
+        assert_eq!(unpacker.missing(), Some(5), "its turn has not come");
+        unpacker.release(6, &mut deliver);
+        for packet in packets[5..6].iter().chain(&packets[8..]) {
+            unpacker.unpack(Time::ZERO, packet, &mut deliver).unwrap();
+        }
+        assert_eq!(sequences, (0..12).collect::<Vec<u32>>());
+        let UnpackCounters { late, duplicate, concealed, recovered, .. } = unpacker.counters();
+        // What a copy has brought back is not late.
+        let expected = if fec { (0, 1, 0, 1) } else { (1, 0, 1, 0) };
+        assert_eq!((late, duplicate, concealed, recovered), expected);
+    }
 }
 
 #[test]
@@ -433,7 +468,11 @@ fn what_opus_made_up_is_played_and_counted() {
     for (n, packet) in (0u64..).zip(packets(&stream, 100)) {
         let now = Time::from_nanos(n * 5_000_000);
         if n % 20 != 10 {
-            unpacker.unpack(now, &packet, &mut |block| _ = player.insert(now, block)).unwrap();
+            unpacker.unpack(now, &packet, &mut |block| _ = player.insert(block.arrived, block)).unwrap();
+        }
+        // The next pull plays the end of one block and the beginning of the next.
+        if let Some((playing, _)) = player.stats().position {
+            unpacker.release(playing + 2, &mut |block| _ = player.insert(block.arrived, block));
         }
         let mut out = [0.0; 480];
         concealed += player.pull(now, &mut out).concealed;
@@ -443,7 +482,7 @@ fn what_opus_made_up_is_played_and_counted() {
         }
     }
     let counters = player.stats().counters;
-    assert_eq!((counters.made, counters.missing, counters.lost()), (5, 0, 5));
+    assert_eq!((counters.made, counters.missing, counters.lost(), counters.concealed()), (5, 0, 5, 5));
     assert_eq!(concealed, 5 * 240);
     // A tone of 200 Hz moves by 0.011 from frame to frame.
     assert!(step < 0.03, "{step}");
@@ -501,13 +540,17 @@ proptest! {
             let mut damaged = true_ones[at % true_ones.len()].clone();
             let place = at / true_ones.len() % damaged.len();
             damaged[place] ^= change;
+            let mut deliver = |block: Block<'_>| {
+                delivered += 1;
+                assert_eq!(block.samples.len(), usize::from(block.channels) * 120);
+                assert!(block.samples.iter().all(|sample| sample.abs() <= crate::format::LOUDEST));
+                player.insert(now, block);
+            };
             for packet in [&random, &damaged] {
-                let _ = unpacker.unpack(now, packet, &mut |block| {
-                    delivered += 1;
-                    assert_eq!(block.samples.len(), usize::from(block.channels) * 120);
-                    assert!(block.samples.iter().all(|sample| sample.abs() <= crate::format::LOUDEST));
-                    player.insert(now, block);
-                });
+                let _ = unpacker.unpack(now, packet, &mut deliver);
+            }
+            if let Some(missing) = unpacker.missing().filter(|_| n % 3 == 0) {
+                unpacker.release(missing.wrapping_add(1), &mut deliver);
             }
             let mut out = [0.0; 128];
             player.pull(now, &mut out);

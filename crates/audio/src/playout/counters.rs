@@ -2,7 +2,7 @@
 
 /// What happened since the start, in packets: a block that comes in parts counts for as many.
 ///
-/// Every packet that was inserted is in exactly one of `played`, `late`, `duplicate`, `refused`, `skipped` and those
+/// Every packet that was inserted, unless a codec made it too late to be played, is in exactly one of `played`, `late`, `duplicate`, `refused`, `skipped` and those
 /// [waiting](super::Playout::waiting).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -36,8 +36,13 @@ impl Counters {
         self.played + self.missing + self.skipped
     }
 
+    /// Packets in whose place something else was played: a codec's, or what conceals them here.
+    pub fn concealed(&self) -> u64 {
+        self.missing + self.made
+    }
+
     /// Packets that have not come at all so far.
     pub fn lost(&self) -> u64 {
-        self.missing.saturating_sub(self.late) + self.made
+        self.concealed().saturating_sub(self.late)
     }
 }

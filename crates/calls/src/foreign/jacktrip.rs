@@ -210,6 +210,7 @@ fn converse(
         let block = Block {
             sequence,
             captured: now,
+            arrived: Time::ZERO,
             first_channel: 0,
             channels: stream.channels,
             samples: &silence,

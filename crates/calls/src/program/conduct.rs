@@ -57,7 +57,7 @@ pub(super) fn conduct(
     let shared = Shared::default();
     let stream = desk.stream;
     let outgoing = ways.packer.map(|packer| Outgoing::new(&stream, packer, limits.blocks));
-    let incoming = ways.unpacker.map(|unpacker| Incoming::new(unpacker, stream.channels));
+    let incoming = ways.unpacker.map(|unpacker| Incoming::new(unpacker, &stream));
     desk.begin();
     let narrowed = desk.narrowed;
     let Desk { device, wakeup, arriving, ends, overflows, .. } = desk;

@@ -118,13 +118,14 @@ impl PlaybackHalf {
             let block = Block {
                 sequence: arrived.sequence,
                 captured: arrived.captured,
+                arrived: arrived.at,
                 first_channel: arrived.first_channel,
                 channels: arrived.channels,
                 samples,
                 origin: arrived.origin,
             };
-            // To the player time never decreases; it was in the ring during the last block, or arrives during this one.
-            self.player.insert(arrived.at.clamp(before, now.max(before)), block);
+            // To the player no block arrives later than it plays.
+            self.player.insert(arrived.at.min(now.max(before)), block);
         }
         match &mut self.mix {
             None => drop(self.player.pull(now, frames)),

@@ -1,8 +1,9 @@
 //! From packets of a line to what a device plays.
 
 use rtrb::Consumer;
-use trunkline_audio::pipeline::{UnpackCounters, Unpacker};
-use trunkline_core::Time;
+use trunkline_audio::pipeline::{Block, Stream, UnpackCounters, Unpacker};
+use trunkline_audio::playout::Origin;
+use trunkline_core::{Duration, Time};
 use trunkline_metrics::Delays;
 
 use super::exact::Recording;
@@ -19,6 +20,9 @@ pub(super) struct PlaybackEnd {
     /// What the callback has told last.
     pub(super) played: Played,
 }
+
+/// Time before its turn at which a block must be there: the callback takes it from the ring, and this thread may wake up late.
+const GUARD: Duration = Duration::from_millis(2);
 
 /// Where blocks go.
 enum Sink {
@@ -49,6 +53,14 @@ impl PlaybackEnd {
             Sink::Device { ring, .. } => ring.write(arrived, samples),
             Sink::File(recording) => recording.take(&arrived, samples),
         }
+    }
+
+    /// When a block must be here at the latest to be played; `None` where nothing is played at a time of its own.
+    fn deadline(&self, sequence: u32, block: Duration) -> Option<Time> {
+        let Played { at, stats } = self.played;
+        let Some((playing, played)) = stats.position else { return self.is_device().then_some(Time::MAX) };
+        let blocks = (sequence.wrapping_sub(playing) as i32).max(0) as u64;
+        Some(Time::ZERO + (at + block * blocks).since(Time::ZERO + played + GUARD))
     }
 
     /// Completes a file, when the session has ended like this.
@@ -98,6 +110,8 @@ pub(super) struct Incoming {
     unpacker: Box<dyn Unpacker>,
     /// Channels of the stream.
     channels: u16,
+    /// Duration of a block.
+    block: Duration,
     /// From the capture of a block, by the sender's clock, to the arrival of its last part by ours.
     pub(super) transit: Mean,
     /// By a reflector, from handing over to arrival.
@@ -131,11 +145,12 @@ impl Span {
 }
 
 impl Incoming {
-    /// For packets that `unpacker` reads, of a stream with these channels.
-    pub(super) fn new(unpacker: Box<dyn Unpacker>, channels: u16) -> Incoming {
+    /// For packets of this stream that `unpacker` reads.
+    pub(super) fn new(unpacker: Box<dyn Unpacker>, stream: &Stream) -> Incoming {
         Incoming {
             unpacker,
-            channels,
+            channels: stream.channels,
+            block: stream.block_duration(),
             transit: Mean::default(),
             round_trip: Mean::default(),
             unpackings: Delays::default(),
@@ -154,22 +169,61 @@ impl Incoming {
         &mut self,
         at: Time,
         packet: &[u8],
+        trips: Option<&mut RoundTrips>,
+        playback: Option<&mut PlaybackEnd>,
+    ) {
+        // Its counters know of the error.
+        self.pass_on(Some(at), trips, playback, |unpacker, deliver| {
+            _ = unpacker.unpack(at, packet, deliver);
+        });
+    }
+
+    /// Waits no longer for missing blocks whose turn has come at `now`; returns when the next one's comes.
+    pub(super) fn release(
+        &mut self,
+        now: Time,
         mut trips: Option<&mut RoundTrips>,
         mut playback: Option<&mut PlaybackEnd>,
+    ) -> Option<Time> {
+        while let Some(missing) = self.unpacker.missing() {
+            let deadline = playback.as_ref().and_then(|playback| playback.deadline(missing, self.block));
+            if deadline.is_some_and(|deadline| deadline > now) {
+                return deadline;
+            }
+            self.pass_on(None, trips.as_deref_mut(), playback.as_deref_mut(), |unpacker, deliver| {
+                unpacker.release(missing.wrapping_add(1), deliver);
+            });
+        }
+        None
+    }
+
+    /// Passes on the blocks that `unpack` makes available, of a packet that arrived at `came`.
+    fn pass_on(
+        &mut self,
+        came: Option<Time>,
+        mut trips: Option<&mut RoundTrips>,
+        mut playback: Option<&mut PlaybackEnd>,
+        unpack: impl FnOnce(&mut dyn Unpacker, &mut dyn FnMut(Block<'_>)),
     ) {
-        let Incoming { unpacker, channels, transit, round_trip, unpackings, overflowed, span } = self;
-        // Its counters know of the error.
-        let _ = unpacker.unpack(at, packet, &mut |block| {
-            if let Some(trip) = trips
-                .as_mut()
-                .and_then(|trips| trips.arrive(block.sequence, block.first_channel, block.origin, at))
-            {
-                round_trip.add(trip.as_nanos() as i64);
+        let Incoming { unpacker, channels, transit, round_trip, unpackings, overflowed, span, .. } = self;
+        unpack(unpacker.as_mut(), &mut |block| {
+            let at = block.arrived;
+            if block.origin != Origin::Concealed {
+                if let Some(trip) = trips
+                    .as_mut()
+                    .and_then(|trips| trips.arrive(block.sequence, block.first_channel, block.origin, at))
+                {
+                    round_trip.add(trip.as_nanos() as i64);
+                }
+                if block.first_channel + block.channels == *channels {
+                    transit.add(at.as_nanos().wrapping_sub(block.captured.as_nanos()) as i64);
+                }
+            }
+            // What waits for others costs no work.
+            if came == Some(at) {
+                unpackings.record(crate::now().since(at));
             }
             span.note(block.sequence);
-            if block.first_channel + block.channels == *channels {
-                transit.add(at.as_nanos().wrapping_sub(block.captured.as_nanos()) as i64);
-            }
             let arrived = Arrived {
                 at,
                 sequence: block.sequence,
@@ -183,7 +237,6 @@ impl Incoming {
             {
                 *overflowed += 1;
             }
-            unpackings.record(crate::now().since(at));
         });
     }
 }

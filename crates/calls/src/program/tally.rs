@@ -1,10 +1,10 @@
 //! The figures of a session out of what its parts have counted.
 
-use trunkline_audio::pipeline::Stages;
+use trunkline_audio::pipeline::{Stages, UnpackCounters};
 use trunkline_core::Duration;
 
 use super::figures::{Counts, Figures, Mean, RoundTrip};
-use super::incoming::PlaybackEnd;
+use super::incoming::{Incoming, PlaybackEnd};
 use super::outgoing::duration_of;
 use super::words::Playing;
 use super::worker::{Aim, Worker};
@@ -75,15 +75,21 @@ impl Worker<'_> {
         // Turns after the last block are those of nothing.
         let beyond = turns.saturating_sub(sent.unwrap_or(u64::MAX));
         counts.expected = turns - beyond;
-        counts.lost = counters.lost().saturating_sub(beyond);
+        let unpacked = self.unpacked();
+        counts.lost = counters.lost().saturating_sub(unpacked.late + beyond);
         counts.concealed = counts.concealed.saturating_sub(beyond);
-        counts.reordered = counters.reordered;
-        counts.duplicate = counters.duplicate;
+        counts.reordered = counters.reordered + unpacked.reordered;
+        counts.duplicate = counters.duplicate + unpacked.duplicate;
     }
 
     /// How many parts of blocks have had their turn, whether they were there or not.
     fn turns(&self) -> u64 {
         self.played().map_or(0, |played| played.stats.counters.turns())
+    }
+
+    /// Counters of the pipeline at this end.
+    fn unpacked(&self) -> UnpackCounters {
+        self.incoming.as_ref().map(Incoming::counters).unwrap_or_default()
     }
 
     /// What line and pipeline have counted at this end.
@@ -114,13 +120,14 @@ impl Worker<'_> {
 
     /// There and back.
     fn returning(&mut self, figures: &mut Figures, lately: bool) {
+        let unpacked = self.unpacked();
         let Some((outgoing, incoming)) = self.outgoing.as_mut().zip(self.incoming.as_mut()) else { return };
         let trips = &mut outgoing.trips;
         figures.stages.network = (trips.returned > 0).then(|| mean(&mut incoming.round_trip, lately));
         figures.counts.expected = trips.sent;
-        figures.counts.lost = trips.out();
-        figures.counts.reordered = trips.reordered;
-        figures.counts.duplicate = trips.duplicate;
+        figures.counts.lost = trips.out().saturating_sub(unpacked.late);
+        figures.counts.reordered = trips.reordered + unpacked.reordered;
+        figures.counts.duplicate = trips.duplicate + unpacked.duplicate;
         if !lately {
             let delays = trips.delays.summary();
             figures.round_trip =
@@ -153,8 +160,8 @@ impl Worker<'_> {
             figures.stages.playback = duration_of(ends.format.block_frames.into(), ends.format.sample_rate);
         }
         figures.drift_ppm = played.stats.drift_ppm;
-        figures.counts.late = played.stats.counters.late;
-        figures.counts.concealed = played.stats.counters.missing;
+        figures.counts.late = played.stats.counters.late + self.unpacked().late;
+        figures.counts.concealed = played.stats.counters.concealed();
     }
 
     fn played(&self) -> Option<super::halves::Played> {

@@ -114,11 +114,14 @@ impl Worker<'_> {
             self.wakeup.clear();
             let now = crate::now();
             self.attach(now);
-            if let Err(Ended(why)) = self.turn(now, leaving.is_none()) {
-                // Who wants to leave does not mind that the other end leaves too.
-                let ended = if self.is_limited { End::Limit(why) } else { End::Gone(why) };
-                return leaving.map_or(ended, |(end, _)| end);
-            }
+            let due = match self.turn(now, leaving.is_none()) {
+                Ok(due) => due,
+                Err(Ended(why)) => {
+                    // Who wants to leave does not mind that the other end leaves too.
+                    let ended = if self.is_limited { End::Limit(why) } else { End::Gone(why) };
+                    return leaving.map_or(ended, |(end, _)| end);
+                }
+            };
             if now >= look {
                 look = now + LOOK;
                 self.publish();
@@ -140,7 +143,7 @@ impl Worker<'_> {
             if leaving.is_some() && !core::mem::replace(&mut self.all_sent, true) {
                 self.tell();
             }
-            self.wait(&mut waiter, look);
+            self.wait(&mut waiter, due.map_or(look, |due| look.min(due)));
         }
     }
 
@@ -156,8 +159,9 @@ impl Worker<'_> {
         }
     }
 
-    /// Sends what was captured, takes what has arrived, hears what was told.
-    fn turn(&mut self, now: Time, sending: bool) -> Result<(), Ended> {
+    /// Sends what was captured, takes what has arrived, hears what was told. Returns when a missing block's turn comes for
+    /// which others wait.
+    fn turn(&mut self, now: Time, sending: bool) -> Result<Option<Time>, Ended> {
         let capture = self.ends.as_mut().and_then(|ends| ends.capture.as_mut());
         if let (Some(outgoing), Some(capture)) = (&mut self.outgoing, capture) {
             match sending {
@@ -176,7 +180,14 @@ impl Worker<'_> {
             }
         });
         self.hear();
-        result
+        result.map(|()| self.release())
+    }
+
+    fn release(&mut self) -> Option<Time> {
+        let Worker { aim, outgoing, incoming, ends, .. } = self;
+        let playback = ends.as_mut().and_then(|ends| ends.playback.as_mut());
+        let trips = outgoing.as_mut().filter(|_| *aim == Aim::Echo).map(|outgoing| &mut outgoing.trips);
+        incoming.as_mut()?.release(crate::now(), trips, playback)
     }
 
     fn hear(&mut self) {

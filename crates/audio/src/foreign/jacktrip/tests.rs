@@ -17,7 +17,15 @@ fn pack(packer: &mut JackTripPacker, sequence: u32, samples: &[f32]) -> Vec<u8> 
     let mut datagrams = Vec::new();
     let captured = Time::from_nanos(1_000_000);
     let channels = packer.header.channels.into();
-    let block = Block { sequence, captured, first_channel: 0, channels, samples, origin: Origin::Sent };
+    let block = Block {
+        sequence,
+        captured,
+        arrived: Time::ZERO,
+        first_channel: 0,
+        channels,
+        samples,
+        origin: Origin::Sent,
+    };
     packer.pack(&block, &mut |datagram| datagrams.push(datagram.to_vec()));
     assert_eq!(datagrams.len(), 1);
     datagrams.remove(0)
