@@ -293,7 +293,7 @@ pub fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item = &'c st
         Some(candidate) => format!("; did you mean `{candidate}`?"),
         _ if candidates.is_empty() => String::new(),
         _ => match candidates.split_at_checked(MOST_NAMED) {
-            Some((some, others)) if !others.is_empty() => {
+            Some((some, others)) if others.len() > 1 => {
                 format!("; known: {}, and {} others", enumerate(some.iter().copied()), others.len())
             }
             _ => format!("; known: {}", enumerate(candidates)),

@@ -202,14 +202,25 @@ impl Searchable {
         match decimal(value, *grains) {
             Some(number) if name.is_empty() => number,
             Some(number) => format!("{number} {name}"),
-            None => {
-                let grain = match self.kind {
-                    Kind::Duration { .. } | Kind::Durations { .. } => "ns",
-                    Kind::Rate { .. } => "bit/s",
-                    _ => "B",
-                };
-                format!("{value} {grain}")
-            }
+            None => format!("{value} {}", self.grain()),
+        }
+    }
+
+    /// The unit of which values are whole numbers.
+    fn grain(&self) -> &'static str {
+        match self.kind {
+            Kind::Duration { .. } | Kind::Durations { .. } => "ns",
+            Kind::Rate { .. } => "bit/s",
+            _ => "B",
+        }
+    }
+
+    /// Two values in the same unit: `1594 kbit/s to 1600 kbit/s`.
+    pub fn written_range(&self, first: u64, last: u64) -> String {
+        let has_decimals = |value| decimal(value, self.unit.grains).is_some();
+        match [first, last].map(has_decimals) {
+            [true, true] | [false, false] => format!("{} to {}", self.written(first), self.written(last)),
+            _ => format!("{first} to {last} {}", self.grain()),
         }
     }
 

@@ -58,6 +58,14 @@ fn keys_know_what_they_are() {
 }
 
 #[test]
+fn both_ends_of_a_range_have_the_same_unit() {
+    let delay = searchable("link.trunk.delay").unwrap().in_unit_of("1 h");
+    let hour = 3_600_000_000_000;
+    assert_eq!(delay.written_range(hour, 2 * hour), "1 h to 2 h");
+    assert_eq!(delay.written_range(hour, hour + 1), "3600000000000 to 3600000000001 ns");
+}
+
+#[test]
 fn keys_that_vary_together_are_searched_together() {
     let both = searchable("flow.voice.count, flow.bulk.count").unwrap();
     assert_eq!(

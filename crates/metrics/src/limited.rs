@@ -20,6 +20,8 @@ pub struct SendLimit {
     pub packet: Option<Bytes>,
     /// As a number of blocks, where the file counts those.
     pub blocks: Option<u64>,
+    /// The largest window that the transport can announce: it is without window scaling.
+    pub largest: Option<Bytes>,
     /// The option that limits real sockets, and by how much: profiles and options of our engine do not hold there.
     pub on_sockets: Option<(&'static str, Bytes)>,
     /// The least time of an acknowledgement on the way back; `None` where that is not known.
@@ -45,6 +47,9 @@ pub struct LimitedBy {
     /// How much it would have to be, at the least, for what was to be sent: the offered load, or all that the path carries of
     /// a source without a pace of its own. `None` where neither is known, or where the file does not set it in bytes.
     pub enough: Option<Bytes>,
+    /// The largest window that the transport can announce: it is without window scaling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<Bytes>,
 }
 
 /// A limit that drops a flow's packets although nothing else is on the line.
@@ -121,6 +126,7 @@ impl SendLimit {
             at_most: Rate::from_bits_per_second(at_most as u64),
             // What would be enough is more than there is.
             enough: enough.filter(|enough| self.blocks.is_none() && *enough > bytes),
+            largest: self.largest,
         })
     }
 
@@ -166,6 +172,7 @@ mod tests {
             carries: Some(MBIT(narrowest)),
             packet: Some(Bytes(1500)),
             blocks: None,
+            largest: None,
             on_sockets: None,
             back: Some(Duration::from_millis(15)),
             narrowest_back: Some(MBIT(narrowest)),

@@ -124,7 +124,7 @@ pub const PARAMETERS: &[Parameter] = &[
 pub const JITTER_MEMORY: &str = "jitter-memory";
 
 /// Those that do nothing without another: each with that one.
-pub const NEEDS: &[(&str, &str)] = &[(JITTER_MEMORY, "jitter")];
+pub const NEEDS: &[(&str, &str)] = &[(JITTER_MEMORY, "jitter"), ("reorder-by", "reorder")];
 
 /// Every loss model that an experiment file can name: `loss = { kind = "gilbert-elliott", ... }`. A plain share,
 /// `loss = "1 %"`, is the `probability` of the first.

@@ -237,6 +237,7 @@ fn judge_one(limit: &Limit, sample: &Sample, errors: Errors) -> Judged {
     let error = if keeps { errors.kept } else { errors.broken };
     let is_upper = matches!(limit.operator, Operator::Less | Operator::AtMost);
     let is_above = keeps == is_upper;
+    let is_share = sample.counted.is_some();
     let mut bound = sample.bounds(limit, error).map(|(below, above)| if is_above { above } else { below });
     // What is not shown without a tail is not shown with one.
     let mut says_something = true;
@@ -247,6 +248,8 @@ fn judge_one(limit: &Limit, sample: &Sample, errors: Errors) -> Judged {
         says_something = tail <= SAYS_NOTHING * mean;
         *above = tail.max(*above);
     }
+    // Of all messages no more can be lost than there are.
+    let bound = if is_share { bound.map(|bound| bound.clamp(0.0, 1.0)) } else { bound };
     let verdict = match bound {
         Some(bound) if is_whole && holds(bound) == keeps => match (keeps, is_early) {
             (true, false) => Verdict::Kept,

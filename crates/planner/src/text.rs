@@ -1,7 +1,7 @@
 //! What was found, in sentences.
 
 use trunkline_core::count;
-use trunkline_experiment::{Axis, Limit};
+use trunkline_experiment::{Axis, Limit, Operator};
 use trunkline_metrics::Estimate;
 
 use crate::judge::{EARLY, Judged};
@@ -57,13 +57,23 @@ pub(crate) fn limit(limit: &Limit) -> String {
     format!("{} {}", short(&limit.key), limit.condition)
 }
 
-/// `1.2 ± 0.1 %`
+/// `1.2 %, at most 1.3 %`: the mean, and the bound with which the verdict was made.
 pub(crate) fn figure(limit: &Limit, judged: &Judged) -> String {
     match judged.estimate {
         Some(estimate) => {
             // Equal repetitions differ by rounding only.
             let half = judged.half_width.filter(|half| *half > estimate.mean.abs() * 1e-9);
-            let shown = trunkline_report::limit_figure(limit, &Estimate { confidence95: half, ..estimate });
+            let show = |mean| {
+                trunkline_report::limit_figure(limit, &Estimate { mean, confidence95: None, ..estimate })
+            };
+            let is_upper = matches!(limit.operator, Operator::Less | Operator::AtMost);
+            // The bound is on the side of the limit.
+            let bound = match (half, limit.operator.holds(estimate.mean, limit.bound) == is_upper) {
+                (Some(half), true) => format!(", at most {}", show(estimate.mean + half)),
+                (Some(half), false) => format!(", at least {}", show(estimate.mean - half)),
+                (None, _) => String::new(),
+            };
+            let shown = show(estimate.mean) + &bound;
             let has_no_bound = judged.verdict == Verdict::Undecided && judged.half_width.is_none();
             let bound = if has_no_bound { ", too few repetitions for a bound" } else { "" };
             let model = if judged.outside_model { ", outside the E-model's range" } else { "" };
@@ -250,13 +260,13 @@ fn overloaded(plan: &Plan, answer: &Answer) -> String {
     let flows: Vec<String> = answer
         .rising
         .iter()
-        .map(|rising| format!("`{}` by {}", rising.flow, growth(rising.per_second)))
+        .map(|rising| format!("of `{}` by {}", rising.flow, growth(rising.per_second)))
         .collect();
     let duration = plan.first.points.first().scenario.duration.to_string();
     format!(
-        "at {kept} the latency still rises at the end of the run, per second that of {}: more is sent than the link \
-         carries, and a run of {duration} is too short to show the effect. Repeat the plan with a longer `duration`",
-        flows.join(", that of ")
+        "at {kept} the latency still rises at the end of the run, that {}: more is sent than the link carries, and a run of \
+         {duration} is too short to show the effect. Repeat the plan with a longer `duration`",
+        flows.join(", that ")
     )
 }
 
@@ -273,20 +283,24 @@ fn undecided_before(goal: Goal, kept: u64, trials: &[Trial]) -> Vec<u64> {
     values
 }
 
-/// Growth of a latency in each second of sending. In a FIFO it is the surplus of what is sent over what is carried, so where it
-/// is long, the load is the clearer number.
+/// Growth of a latency in each second of sending, to about three digits. In a FIFO it is the surplus of what is sent over what
+/// is carried, so where it is long, the load is the clearer number.
 fn growth(per_second: f64) -> String {
     if per_second < 1.0 {
-        return format!("{:.3} ms", per_second * 1000.0);
+        let decimals = if per_second < 0.01 { 3 } else { 1 };
+        return format!("{:.decimals$} ms in each second", per_second * 1000.0);
     }
-    format!("{per_second:.1} s (about {:.1} times as much is sent as is carried)", per_second + 1.0)
+    format!(
+        "{per_second:.1} s in each second (about {:.1} times as much is sent as is carried)",
+        per_second + 1.0
+    )
 }
 
 /// `11 to 13`, or a dash.
 pub(crate) fn undecided(plan: &Plan, edge: &Edge) -> String {
     match edge.undecided {
         Some((first, last)) if first == last => plan.key.written(first),
-        Some((first, last)) => format!("{} to {}", plan.key.written(first), plan.key.written(last)),
+        Some((first, last)) => plan.key.written_range(first.min(last), first.max(last)),
         None => "–".to_owned(),
     }
 }
@@ -389,7 +403,8 @@ mod tests {
 
     #[test]
     fn a_long_growth_of_latency_is_explained_by_the_load() {
-        assert_eq!(growth(0.036_8), "36.800 ms");
-        assert_eq!(growth(2.04), "2.0 s (about 3.0 times as much is sent as is carried)");
+        assert_eq!(growth(0.000_4), "0.400 ms in each second");
+        assert_eq!(growth(0.036_8), "36.8 ms in each second");
+        assert_eq!(growth(2.04), "2.0 s in each second (about 3.0 times as much is sent as is carried)");
     }
 }

@@ -140,21 +140,28 @@ fn unfinished(view: &View, side: &Side, flow: &str) -> Option<String> {
 /// the first repetition has in which they are.
 fn outside_model(view: &View, side: &Side, flow: &str) -> Option<String> {
     let mut points = view.points().iter().filter_map(|point| {
+        // The share of repetitions is that of the first point alone.
         let summaries = side.flow(point.index, flow);
         let outside = summaries.iter().filter_map(|summary| Some(summary.quality.as_ref()?.outside_model()));
         let outside: Vec<Vec<String>> = outside.filter(|all| !all.is_empty()).collect();
         let times = match summaries.len() {
             1 => String::new(),
-            all => format!(" in {} of {all} repetitions, first by", outside.len()),
+            all => format!(" in {} of {all} repetitions", outside.len()),
         };
         Some((point, times, outside.into_iter().next()?))
     });
     let (point, times, inputs) = points.next()?;
-    let place = place(view, point, points.count());
-    let times = if times.is_empty() { ":".to_owned() } else { times };
+    let inputs = inputs.join(" and ");
+    let others = points.count();
+    let first = place(view, point, 0);
+    let more = match others {
+        0 => String::new(),
+        _ => format!(", and at {}", count(others as u64, "other point")),
+    };
+    let by = if times.is_empty() { ":" } else { ", first by" };
     Some(format!(
-        "R-factor and MOS of `{flow}` are extrapolated{place}{times} {}, outside the range of the E-model (ITU-T G.107).",
-        inputs.join(" and ")
+        "R-factor and MOS of `{flow}` are extrapolated{first}{times}{by} {inputs}, outside the range of the E-model (ITU-T \
+         G.107){more}."
     ))
 }
 
@@ -193,7 +200,7 @@ struct Found<'v> {
 
 impl Found<'_> {
     fn sentence(&self, view: &View) -> String {
-        let LimitedBy { option, bytes, blocks, round_trip, at_most, enough } = self.limit;
+        let LimitedBy { option, bytes, blocks, round_trip, at_most, enough, largest } = self.limit;
         let size = blocks.map_or_else(|| bytes.to_string(), |blocks| format!("{blocks} blocks ({bytes})"));
         let place = place(view, self.first, self.others as usize);
         if option == "window-scaling" {
@@ -206,7 +213,11 @@ impl Found<'_> {
         let more = match enough {
             Some(enough) => {
                 let kib = Bytes(enough.count().next_multiple_of(1024));
-                format!("; the path would carry more with a `{option}` of {kib} or more")
+                let needs = match largest {
+                    Some(largest) if kib > *largest => ", which needs `window-scaling`",
+                    _ => "",
+                };
+                format!("; the path would carry more with a `{option}` of {kib} or more{needs}")
             }
             None => String::new(),
         };
@@ -221,7 +232,7 @@ impl Found<'_> {
 #[cfg(test)]
 mod tests {
     use trunkline_core::{Bytes, Duration, Ratio};
-    use trunkline_metrics::CutBy;
+    use trunkline_metrics::{CutBy, LimitedBy};
     use trunkline_store::Backend;
 
     use crate::{Screen, fixtures, terminal};
@@ -243,6 +254,27 @@ mod tests {
         let page = terminal(&run, Screen::default()).replace("\n", " ");
         let hint = "`voice` has packets of 1400 B and more, but `link.trunk.queue.limit` of 4 packets drops those of more than 340 B";
         assert!(page.contains(hint) && page.contains("chunks of 64 B"), "{page}");
+    }
+
+    #[test]
+    fn a_window_that_cannot_be_announced_needs_scaling() {
+        let limited = |enough: u64| LimitedBy {
+            option: "window".to_owned(),
+            bytes: Bytes(8760),
+            blocks: None,
+            round_trip: Duration::from_millis(86),
+            at_most: trunkline_core::Rate::from_bits_per_second(800_000),
+            enough: Some(Bytes(enough)),
+            largest: Some(Bytes(65_535)),
+        };
+        for (enough, needs) in [(60_000, false), (231_424, true)] {
+            let mut run = fixtures::single(Backend::Sim);
+            let summary = run.points[0].repetitions[0].summary.as_mut().unwrap();
+            summary.flows[0].limited_by = Some(limited(enough));
+            let page = terminal(&run, Screen::default()).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(page.contains("the path would carry more with a `window` of"), "{page}");
+            assert_eq!(page.contains("or more, which needs `window-scaling`"), needs, "{page}");
+        }
     }
 
     #[test]

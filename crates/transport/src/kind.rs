@@ -136,6 +136,11 @@ pub trait TransportOptions: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// The largest window that it can announce, if it is without window scaling.
+    fn largest_window(&self) -> Option<Bytes> {
+        None
+    }
+
     /// The `window` of such a transport, in blocks.
     fn window_in_blocks(&self) -> Option<u64> {
         None

@@ -22,6 +22,8 @@ pub struct Send {
     pub host: String,
 
     /// The source of the audio: `jack`, `alsa`, `take.wav`, `take.flac`, `loop:take.wav`, `tone:440`, `noise`
+    ///
+    /// `tone` and `noise` have 48000 Hz, whatever `--rate` is.
     #[arg(long, value_name = "PLACE", default_value = "jack")]
     pub from: Place,
 
@@ -90,6 +92,9 @@ pub struct Stream {
     pub format: Format,
 
     /// Block size of the device, in frames; JACK has its own
+    ///
+    /// The blocks of the stream last as long. So 160 frames of `tone`, at 48000 Hz, are 27 samples of G.711, at 8000 Hz; for
+    /// its 20 ms choose 960.
     #[arg(long, value_name = "FRAMES", default_value_t = 512, value_parser = number::<u32>(8..=8192))]
     pub block: u32,
 

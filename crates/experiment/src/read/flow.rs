@@ -388,6 +388,7 @@ fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
         carries: Some(carried(flow, links)?),
         packet: sink.forward.iter().map(|step| direction(step).mtu).chain(block).min(),
         blocks: flow.transport.window_in_blocks(),
+        largest: flow.transport.largest_window(),
         on_sockets: flow.transport.in_flight(),
         back: Some(acknowledgement.fold(propagation_of(&sink.backward, links), |sum, time| sum + time)),
         narrowest_back: back().min(),

@@ -180,7 +180,13 @@ impl Reader<'_> {
         let tables: Vec<&Table> =
             [Some(link), own("forward"), own("backward")].into_iter().flatten().chain(stations).collect();
         for (key, needed) in needs {
-            let is_absent = |direction: &Direction| *direction.values.value(needed) == Value::Absent;
+            let is_given = tables.iter().any(|table| table.node(needed).is_some());
+            let is_absent = |direction: &Direction| match direction.values.value(needed) {
+                Value::Absent => true,
+                // A share of nothing that a sweep may change.
+                Value::Ratio(share) => share.value() == 0.0 && !is_given,
+                _ => false,
+            };
             if let Some(node) = tables.iter().find_map(|table| table.node(key))
                 && directions.iter().all(is_absent)
             {
@@ -355,6 +361,7 @@ impl Reader<'_> {
         // A bucket of the peak rate, and that of the mean rate below it; in cells both may be the same.
         for (peak_key, key, is_higher) in [
             ("shape-peak-rate", "shape-rate", true),
+            ("peak-rate", "committed-rate", false),
             ("shape-pcr", "shape-scr", false),
             ("pcr", "scr", false),
         ] {

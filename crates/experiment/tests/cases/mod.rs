@@ -359,6 +359,19 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     ),
     (
         r#"delay = "20 ms""#,
+        r#"reorder-by = "25 ms""#,
+        &[r#"x.toml:12:14: `reorder-by` needs `reorder`; without it, it has no effect"#],
+    ),
+    (
+        r#"delay = "20 ms""#,
+        r#"committed-rate = "1 Mbit/s"
+peak-rate = "500 kbit/s""#,
+        &[
+            r#"x.toml:13:13: `peak-rate` is 500 kbit/s; it must be at least as high as `committed-rate`, which is 1 Mbit/s"#,
+        ],
+    ),
+    (
+        r#"delay = "20 ms""#,
         r#"shape-peak-rate = "1 Mbit/s""#,
         &[r#"x.toml:12:19: `shape-peak-rate` needs `shape-rate`; without it, it has no effect"#],
     ),
@@ -459,7 +472,7 @@ scr = "2 Mbit/s""#,
         r#"queue = "fifo""#,
         r#"backward = { between = ["a", "b"] }"#,
         &[
-            r#"x.toml:13:14: unknown key `between` in the direction `backward` of [link.trunk]; known: `rate`, `delay`, `mtu`, `overhead`, `shape-rate`, `shape-burst`, `shape-peak-rate`, `shape-peak-burst`, `committed-rate`, `committed-burst`, `peak-rate`, `peak-burst`, `policing`, `queue`, `loss`, `jitter`, `jitter-memory`, `reorder`, `reorder-by` and `duplicate`, and 1 others"#,
+            r#"x.toml:13:14: unknown key `between` in the direction `backward` of [link.trunk]; known: `rate`, `delay`, `mtu`, `overhead`, `shape-rate`, `shape-burst`, `shape-peak-rate`, `shape-peak-burst`, `committed-rate`, `committed-burst`, `peak-rate`, `peak-burst`, `policing`, `queue`, `loss`, `jitter`, `jitter-memory`, `reorder`, `reorder-by`, `duplicate` and `corrupt`"#,
         ],
     ),
     (

@@ -49,7 +49,7 @@ pub(super) const AFFECTED: Definition = define(
     "Share of the time in which a listener hears concealment or silence instead of the audio that was sent: audio \
      that was lost, unfinished, refused, late or dropped by a full FIFO, as a share of all audio due, over all \
      channels. Behind a D/A FIFO, a message that misses its deadline counts whole, though it is played after a shorter \
-     silence.",
+     silence; the silence of a lost message counts once.",
 );
 
 pub(super) const DEFINITIONS: &[&Definition] =

@@ -29,6 +29,10 @@ struct Channel {
     spurt_due: Time,
     /// When the last message was due that the source has handed over.
     last_due: Time,
+    /// The number after that of the latest message that has arrived.
+    next: Option<u32>,
+    /// The audio of messages of this talk spurt that have not come, less the silences that stood for it.
+    missing: Duration,
 }
 
 /// A message that has arrived.
@@ -49,8 +53,32 @@ pub(super) struct Played {
     /// How long after it was due, or after the first of its talk spurt if that begins with it; `None` if more must arrive
     /// first.
     pub(super) from_due: Option<Duration>,
-    /// Whether all of it follows what was played before without a gap.
+    /// True if all of it was played, and as early as if every message before it had come: the silence of a lost message is
+    /// that message's own.
     pub(super) in_time: bool,
+}
+
+impl Channel {
+    /// Counts the audio of messages that have not come before this one, or that came after all.
+    fn note(&mut self, sequence: u32, length: Duration, is_first: bool) {
+        let next = self.next.unwrap_or(sequence);
+        match sequence.wrapping_sub(next) {
+            ahead if ahead > u32::MAX / 2 => {
+                self.missing = self.missing.saturating_sub(length);
+                return;
+            }
+            _ if is_first => self.missing = Duration::ZERO,
+            ahead => self.missing += length * u64::from(ahead),
+        }
+        self.next = Some(sequence.wrapping_add(1));
+    }
+
+    /// Returns true if a silence stands for audio that has not come, and for nothing else.
+    fn is_of_missing(&mut self, silence: Duration) -> bool {
+        let explained = silence <= self.missing;
+        self.missing = self.missing.saturating_sub(silence);
+        explained
+    }
 }
 
 impl VoiceMeter {
@@ -93,9 +121,11 @@ impl VoiceMeter {
         if is_first {
             state.spurt_due = packet.due;
         }
+        state.note(packet.sequence, SAMPLE * u64::from(packet.samples), is_first);
         let spurt_due = state.spurt_due;
         let arrived = state.playback.arrival(fifo, received, packet.samples, is_first);
         let Arrived { begins, margin, underflow, lost } = arrived;
+        let is_late = underflow.is_some_and(|(_, silence)| !state.is_of_missing(silence));
         if let Some(begins) = begins {
             // The first sample had come when all but one were still to come.
             self.start_up.record(begins.since(spurt_due) + SAMPLE * u64::from(path.samples));
@@ -117,7 +147,7 @@ impl VoiceMeter {
             Some(begins) => Some(begins.since(spurt_due)),
             None => margin.map(|margin| received.since(packet.due) + waits(margin)),
         };
-        Some(Played { from_due, in_time: lost == 0 && underflow.is_none() })
+        Some(Played { from_due, in_time: lost == 0 && !is_late })
     }
 
     /// The figures. Channels that have waited for messages that were due until the `end` of their member's sink have been

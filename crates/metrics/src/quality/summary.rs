@@ -60,17 +60,19 @@ impl QualitySummary {
     pub fn outside_model(&self) -> Vec<String> {
         let mut outside = Vec::new();
         if let Some(delay) = self.mouth_to_ear.filter(|delay| *delay > LONGEST) {
-            outside.push(format!("a mouth-to-ear delay of {:.0} ms (at most 500 ms)", delay.as_millis_f64()));
+            let delay = above(delay.as_millis_f64(), LONGEST.as_millis_f64(), 0);
+            outside.push(format!("a mouth-to-ear delay of {delay} ms (at most 500 ms)"));
         }
         let (ppl, burst_r) = (self.ppl.value(), self.burst_r);
         if ppl > MOST_LOST {
-            outside.push(format!("Ppl of {:.1} % (at most 20 %)", ppl * 100.0));
+            outside.push(format!("Ppl of {} % (at most 20 %)", above(ppl * 100.0, MOST_LOST * 100.0, 1)));
         }
         if burst_r > BURSTIEST {
-            outside.push(format!("a burst ratio of {burst_r:.1} (at most 8)"));
+            outside.push(format!("a burst ratio of {} (at most 8)", above(burst_r, BURSTIEST, 1)));
         } else if burst_r > BURSTIEST_OF_MANY && ppl >= FEW {
             outside.push(format!(
-                "a burst ratio of {burst_r:.1} with Ppl of {:.1} % (at most 2 from 2 % on)",
+                "a burst ratio of {} with Ppl of {:.1} % (at most 2 from 2 % on)",
+                above(burst_r, BURSTIEST_OF_MANY, 1),
                 ppl * 100.0
             ));
         }
@@ -90,6 +92,14 @@ impl QualitySummary {
         let (before, after) = (at(self.ppl.value()), at(self.ppl.value() + one));
         QualityStep { r: before - after, mos: mos(before) - mos(after) }
     }
+}
+
+/// A value above a bound, with as many decimals as show that it is.
+fn above(value: f64, bound: f64, decimals: usize) -> String {
+    let shows =
+        |decimals: &usize| format!("{value:.decimals$}").parse::<f64>().is_ok_and(|shown| shown > bound);
+    let decimals = (decimals..9).find(shows).unwrap_or(9);
+    format!("{value:.decimals$}")
 }
 
 impl Listening {

@@ -53,7 +53,7 @@ pub(crate) const PEAK_RATE: Parameter = Parameter {
     name: "peak-rate",
     kind: RATES,
     default: Preset::Absent,
-    doc: "With `committed-rate`, a second, higher rate (the PIR). Packets that exceed it too are discarded, \
+    doc: "With `committed-rate`, a second rate that is at least as high (the PIR). Packets that exceed it too are discarded, \
           whatever `policing` is. Without this key, there is none.",
 };
 pub(crate) const PEAK_BURST: Parameter = Parameter {

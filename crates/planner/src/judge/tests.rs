@@ -356,6 +356,15 @@ fn a_bound_that_says_nothing_is_none() {
 }
 
 #[test]
+fn a_bound_of_a_share_is_a_share() {
+    let limits = [limit(Operator::Less, 0.5)];
+    let repetitions = [lost(1, 20), lost(0, 20), lost(3, 20)];
+    let judged = judge(&limits, &repetitions.iter().collect::<Vec<_>>(), both(0.001)).1;
+    let mean = judged[0].estimate.unwrap().mean;
+    assert!(judged[0].half_width.is_some_and(|half| mean + half <= 1.0), "{judged:?}");
+}
+
+#[test]
 fn a_mean_near_zero_keeps_the_bound_of_its_spread() {
     let limits = [limit(Operator::Less, 0.15)];
     let repetitions: Vec<Measured> = [-0.01, 0.010_001].map(|value| measured(&[Figure::Value(value)])).into();

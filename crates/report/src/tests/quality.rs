@@ -21,6 +21,10 @@ fn a_quality_outside_the_model_is_marked() {
     for (quality, outside) in [
         (good.clone(), None),
         (QualitySummary { burst_r: 2.0, ..many.clone() }, None),
+        (
+            QualitySummary { burst_r: 2.003, ..many.clone() },
+            Some("a burst ratio of 2.003 with Ppl of 5.0 % (at most 2 from 2 % on)"),
+        ),
         (many, Some("a burst ratio of 7.0 with Ppl of 5.0 % (at most 2 from 2 % on)")),
         (QualitySummary { burst_r: 9.0, ..good.clone() }, Some("a burst ratio of 9.0 (at most 8)")),
         (
@@ -72,6 +76,19 @@ fn the_hint_says_in_how_many_repetitions_the_model_does_not_hold() {
     let text = terminal(&run, Screen::default()).split_whitespace().collect::<Vec<_>>().join(" ");
     let hint = "are extrapolated in 1 of 2 repetitions, first by Ppl of 30.0 % (at most 20 %), outside";
     assert!(text.contains(hint), "{text}");
+
+    // The share of repetitions is that of the point that is named.
+    let quality = QualitySummary { ppl: Ratio::new(0.3).unwrap(), burst_r: 1.0, ..Default::default() };
+    let mut run = fixtures::swept(Backend::Sim);
+    for repetition in run.points.iter_mut().flat_map(|point| &mut point.repetitions) {
+        repetition.summary.as_mut().unwrap().flows[0].quality = Some(quality.clone());
+    }
+    let all = run.points[0].repetitions.len();
+    let text = terminal(&run, Screen::default()).split_whitespace().collect::<Vec<_>>().join(" ");
+    let share =
+        format!("in {all} of {all} repetitions, first by Ppl of 30.0 % (at most 20 %), outside the range");
+    let others = format!("(ITU-T G.107), and at {} other points.", run.points.len() - 1);
+    assert!(text.contains(&share) && text.contains(&others), "{text}");
 }
 
 #[test]

@@ -198,6 +198,10 @@ impl TransportOptions for Tcp {
         self.0.most_in_flight()
     }
 
+    fn largest_window(&self) -> Option<Bytes> {
+        (!self.0.config.window_scaling).then_some(Bytes(u16::MAX.into()))
+    }
+
     fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
         Some(self.0.full_packet(mtu))
     }

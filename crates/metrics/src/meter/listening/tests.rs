@@ -81,6 +81,13 @@ fn audio_that_is_not_heard_in_time_is_affected() {
     let latencies = [Some(20), Some(20), Some(20), Some(45), Some(35), Some(25)];
     let played = FlowMeta { carries_audio: true, ..with_playback() };
     assert_eq!(summary(played, &latencies).affected, Ratio::new(1.0 / 6.0));
+    // The silence of a lost message is that of no other: of two, of which the FIFO bridged none.
+    let latencies = [Some(20), Some(20), None, Some(20), None, Some(20), Some(20), Some(20)];
+    let played = FlowMeta { carries_audio: true, ..with_playback() };
+    assert_eq!(summary(played.clone(), &latencies).affected, Ratio::new(0.25));
+    // A message that comes later than the silence that the lost one explains is late itself.
+    let latencies = [Some(20), Some(20), None, Some(45), Some(35), Some(25), Some(25), Some(25)];
+    assert_eq!(summary(played, &latencies).affected, Ratio::new(0.25));
     // Nobody knows how much of the time it would be of what is no audio, and of nothing.
     assert_eq!(summary(with_playout(), &latencies).affected, None);
     assert_eq!(summary(audio.clone(), &[]).affected, None);
