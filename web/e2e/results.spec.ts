@@ -383,7 +383,17 @@ test('a run is saved as one file, which without a server shows its charts and pl
   await file.getByRole('button', { name: 'Play' }).click();
   await expect.poll(() => file.getByRole('slider', { name: 'Position in seconds' }).inputValue().then(Number)).toBeGreaterThan(0.2);
   await expect(file.locator('audio')).toHaveCount(0);
-  await expect(file.getByText(/other playout delays is not in this file: trunkline serve/)).toBeVisible();
+  // So do other playout delays, those that the file has: at none everything after the first is late, at the longest nothing.
+  const late = file.getByText(/pieces? lost .* late/);
+  const delay = file.getByRole('slider', { name: /^Playout delay/ });
+  await expect(delay).toHaveAccessibleName(/60\.0.ms, as in the run$/);
+  const countOf = async () => Number(/(\d+) late/.exec((await late.textContent()) ?? '')?.[1]);
+  await delay.fill('10');
+  await expect(late).toContainText(/ 0 late/);
+  await expect(delay).toHaveAttribute('aria-valuetext', /^480.ms$/);
+  await delay.fill('0');
+  await expect.poll(countOf).toBeGreaterThan(0);
+  await picture(file, 'saved-playout');
   // What a figure means is in it too.
   await file.getByRole('tab', { name: 'Figures', exact: true }).click();
   await file.getByRole('link', { name: 'latency p99', exact: true }).first().click();

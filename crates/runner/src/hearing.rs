@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use trunkline_core::Ratio;
 
-pub use again::{ChannelSound, channel_sound};
+pub use again::{Arrivals, ChannelSound, channel_sound};
 pub(crate) use ears::Ears;
 pub use request::{Hear, Sound};
 

@@ -542,6 +542,40 @@ fn a_saved_run_has_a_part_of_a_long_call_and_says_which_and_names_no_folder() {
     );
 }
 
+#[test]
+fn a_saved_run_has_the_sound_of_other_playout_delays_as_the_server_makes_it() {
+    let server = TestServer::start();
+    let job = server.wait(&server.run(
+        "name = \"late\"\nduration = \"2 s\"\n[hosts]\na = {}\nb = {}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+         rate = \"1 Mbit/s\"\nloss = \"2 %\"\njitter = { kind = \"exponential\", mean = \"20 ms\" }\n[flow.voice]\n\
+         from = \"a\"\nto = \"b\"\ntransport = \"udp\"\naudio = true\nplayout = \"40 ms\"\n\
+         source = { kind = \"voice\", samples = 80 }\n",
+    ));
+    assert_eq!(job["state"], "done", "{job}");
+    let id = job["run"].as_u64().unwrap();
+    let (_, held) = saved(&server, id);
+    let flow = format!("/runs/{id}/points/0/repetitions/0/flows/voice");
+    let delays: Vec<u64> = serde_json::from_slice(&held[&format!("{flow}/playouts")]).unwrap();
+    assert_eq!(delays, [0, 10, 20, 30, 50, 60, 80, 120, 200, 320]);
+    let mut late = Vec::new();
+    for delay in delays {
+        let of = format!("member=0&channel=0&playout_ms={delay}");
+        for what in
+            [format!("sound.wav?{of}&of=sent"), format!("sound.wav?{of}&of=heard"), format!("pieces?{of}")]
+        {
+            let answer = server.get(&format!("/api/v1{flow}/{what}")).body;
+            assert_eq!(held[&format!("{flow}/{what}")], answer, "{what}");
+        }
+        let pieces: api::Pieces = serde_json::from_slice(&held[&format!("{flow}/pieces?{of}")]).unwrap();
+        late.push(pieces.late.iter().map(|[from, to]| to - from).sum::<f64>());
+    }
+    assert!(late.is_sorted_by(|a, b| a >= b) && late[0] > 0.3 && late[9] == 0.0, "{late:?}");
+    let pieces: api::Pieces =
+        serde_json::from_slice(&held[&format!("{flow}/pieces?member=0&channel=0")]).unwrap();
+    assert_eq!(pieces.playout, Some(0.04));
+    assert!(!String::from_utf8_lossy(&held["/saved"]).contains("playout"));
+}
+
 /// A saved run, and the answers in it.
 fn saved(server: &TestServer, id: u64) -> (String, BTreeMap<String, Vec<u8>>) {
     let reply = server.get(&format!("/api/v1/runs/{id}/saved.html"));
@@ -560,8 +594,16 @@ fn unpack(html: &str) -> BTreeMap<String, Vec<u8>> {
     flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).unwrap();
     let (length, rest) = bytes.split_at(4);
     let (index, bodies) = rest.split_at(u32::from_le_bytes(length.try_into().unwrap()) as usize);
-    let places: Vec<(String, usize, usize)> = serde_json::from_slice(index).unwrap();
-    places.into_iter().map(|(path, from, to)| (path, bodies[from..to].to_vec())).collect()
+    let places: Vec<(String, usize, usize, Option<String>)> = serde_json::from_slice(index).unwrap();
+    let mut held: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for (path, from, to, base) in places {
+        let mut body = bodies[from..to].to_vec();
+        if let Some(base) = base {
+            body.iter_mut().zip(&held[&base]).for_each(|(own, base)| *own ^= base);
+        }
+        held.insert(path, body);
+    }
+    held
 }
 
 /// The points of a latency answer, and how many messages were lost.

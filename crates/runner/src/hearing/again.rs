@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trunkline_audio::conceal::Concealer;
+use trunkline_audio::conceal::{Concealer, Method};
 use trunkline_core::{Duration, Seed, Time};
 use trunkline_experiment::Scenario;
 use trunkline_metrics::{Fate, Record};
@@ -15,7 +15,7 @@ use super::request::{audio_of, method_of};
 const LONGEST: usize = 600;
 
 /// The sent and the heard audio of a channel, aligned with each other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ChannelSound {
     /// Samples per second.
     pub sample_rate: u32,
@@ -27,6 +27,32 @@ pub struct ChannelSound {
     pub samples: usize,
     /// The fate of each message; duplicates are left out.
     pub fates: Vec<Fate>,
+    /// When its messages arrived.
+    pub arrivals: Arrivals,
+    /// How missing messages are concealed.
+    pub method: Method,
+}
+
+impl ChannelSound {
+    /// The same sound, heard with another playout delay.
+    pub fn with_playout(&self, playout: Duration) -> ChannelSound {
+        let mut fates = self.fates.clone();
+        self.arrivals.judge(playout, &mut fates);
+        ChannelSound { fates, ..self.clone() }.concealed()
+    }
+
+    /// The heard audio made from the sent one.
+    fn concealed(mut self) -> ChannelSound {
+        self.heard.clone_from(&self.sent);
+        let mut concealer = Concealer::new(self.method, 1, self.sample_rate, self.samples);
+        for (piece, fate) in self.heard.chunks_mut(self.samples).zip(&self.fates) {
+            match fate {
+                Fate::Received => concealer.received(piece),
+                _ => concealer.lost(piece),
+            }
+        }
+        self
+    }
 }
 
 /// Makes the sound of a channel of a repetition with this seed and trace, with its own playout delay or another one. `None` if the flow has no audio in messages of one
@@ -97,20 +123,16 @@ pub fn channel_sound(
     sent.truncate(samples * fates.len());
     fates.truncate(sent.len() / samples);
 
-    let mut heard = sent.clone();
-    let mut concealer = Concealer::new(method_of(&of.meta), 1, format.sample_rate, samples);
-    for (piece, fate) in heard.chunks_mut(samples).zip(&fates) {
-        match fate {
-            Fate::Received => concealer.received(piece),
-            _ => concealer.lost(piece),
-        }
-    }
-    Ok(Some(ChannelSound { sample_rate: format.sample_rate, sent, heard, samples, fates }))
+    let method = method_of(&of.meta);
+    let heard = Vec::new();
+    let sound =
+        ChannelSound { sample_rate: format.sample_rate, sent, heard, samples, fates, arrivals, method };
+    Ok(Some(sound.concealed()))
 }
 
 /// When the messages of a channel arrived.
-#[derive(Debug, Default)]
-struct Arrivals {
+#[derive(Clone, Debug, Default)]
+pub struct Arrivals {
     /// The first arrival of all, and when that message was due.
     first: Option<(Time, Time)>,
     /// The place of each message, when it arrived, and when it was due.
@@ -132,7 +154,9 @@ impl Arrivals {
         for (place, received, due) in &self.all {
             let deadline = (first + playout).as_nanos() + due.as_nanos();
             let is_late = received.as_nanos() + first_due.as_nanos() > deadline;
-            fates[*place] = if is_late { Fate::Late } else { Fate::Received };
+            if let Some(fate) = fates.get_mut(*place) {
+                *fate = if is_late { Fate::Late } else { Fate::Received };
+            }
         }
     }
 }

@@ -220,7 +220,8 @@ impl<'a> Thinned<'a> {
         if sounds.has_parts {
             note.push("Of audio that is too long it has the part with the most lost and late packets, or the beginning if none are.".to_owned());
         }
-        note.push("The cause of a moment and other playout delays need the program: `trunkline serve` with this run.".to_owned());
+        let and_playouts = if sounds.has_playouts { "" } else { ", and other playout delays," };
+        note.push(format!("The packets around a moment with its cause{and_playouts} need the program: `trunkline serve` with this run."));
         table.json("/saved", &note.join(" "));
         table.json(&format!("/runs/{}", run.info.id), &whole);
         Ok(())
@@ -240,20 +241,39 @@ fn least_bytes(one: &StoredRepetition) -> usize {
 /// Answers by their addresses.
 #[derive(Clone, Default)]
 struct Table {
-    places: Vec<(String, Range<usize>)>,
+    places: Vec<Place>,
     bodies: Vec<u8>,
+}
+
+/// An answer.
+#[derive(Clone)]
+struct Place {
+    path: String,
+    of: Range<usize>,
+    /// The path of the answer from which this one is stored as the difference, by exclusive or.
+    from: Option<String>,
 }
 
 impl Table {
     fn add(&mut self, path: &str, body: &[u8]) {
         // What a channel sent is the same at all points.
-        let known =
-            self.places.iter().map(|(_, place)| place).find(|place| self.bodies[(*place).clone()] == *body);
-        let place = known.cloned().unwrap_or_else(|| {
+        let known = self.places.iter().map(|place| &place.of).find(|of| self.bodies[(*of).clone()] == *body);
+        let of = known.cloned().unwrap_or_else(|| {
             self.bodies.extend(body);
             self.bodies.len() - body.len()..self.bodies.len()
         });
-        self.places.push((path.to_owned(), place));
+        self.places.push(Place { path: path.to_owned(), of, from: None });
+    }
+
+    /// Adds a body of the same length as one that is in the table, and much like it: compression leaves little of the difference.
+    fn add_difference(&mut self, path: &str, body: &[u8], from: &str) {
+        let Some(base) = self.places.iter().find(|place| place.path == from) else { return };
+        let difference: Vec<u8> =
+            self.bodies[base.of.clone()].iter().zip(body).map(|(base, own)| base ^ own).collect();
+        self.add(path, &difference);
+        if let Some(place) = self.places.last_mut() {
+            place.from = Some(from.to_owned());
+        }
     }
 
     fn json(&mut self, path: &str, value: &impl Serialize) {
@@ -261,9 +281,11 @@ impl Table {
         self.add(path, &serde_json::to_vec(value).unwrap_or_default());
     }
 
-    /// In base64, compressed: the length of the index as a u32, the index as JSON, and the bodies.
+    /// In base64, compressed: the length of the index as a u32, the index as JSON (path, start, end, and the path from which it is a
+    /// difference or null), and the bodies.
     fn packed(&self) -> Result<String, ApiError> {
-        let places: Vec<_> = self.places.iter().map(|(path, place)| (path, place.start, place.end)).collect();
+        let place = |Place { path, of, from }: &Place| (path.clone(), of.start, of.end, from.clone());
+        let places: Vec<_> = self.places.iter().map(place).collect();
         let compress = || -> io::Result<Vec<u8>> {
             let index = serde_json::to_vec(&places)?;
             let mut encoder = GzEncoder::new(Vec::new(), Compression::default());

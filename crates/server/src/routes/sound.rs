@@ -111,9 +111,7 @@ pub(crate) async fn pieces(
         let run = app.store.run(which.id)?;
         let experiment = app.stored_experiment(&run)?;
         let pieces = found(&sound_of(&run, &experiment, &which, asked)?);
-        let flows = &experiment.points.first().scenario.flows;
-        let meta = flows.iter().map(|flow| &flow.meta).find(|meta| meta.name == which.flow);
-        let own = meta.and_then(|meta| meta.playout).map(|playout| playout.as_secs_f64());
+        let own = playout_of(&experiment, &which.flow).map(|playout| playout.as_secs_f64());
         Ok(Json(Pieces { playout: asked.playout_ms.map(|ms| ms / 1e3).or(own), ..pieces }))
     })
     .await
@@ -155,6 +153,13 @@ pub(super) fn found(sound: &ChannelSound) -> Pieces {
         playout: None,
         part: None,
     }
+}
+
+/// The playout delay of a flow, as the file gives it at its first point.
+pub(super) fn playout_of(experiment: &Experiment, flow: &str) -> Option<Duration> {
+    let flows = &experiment.points.first().scenario.flows;
+    let meta = flows.iter().map(|flow| &flow.meta).find(|meta| meta.name == flow)?;
+    meta.playout
 }
 
 /// The longest ranges of messages that are like this.
@@ -243,7 +248,7 @@ mod tests {
     fn missing_messages_side_by_side_are_one_piece() {
         use Fate::{Late, Lost, Received, Refused};
         let fates = vec![Lost, Refused, Received, Late, Late, Lost, Received];
-        let sound = ChannelSound { sample_rate: 8000, sent: vec![], heard: vec![], samples: 80, fates };
+        let sound = ChannelSound { sample_rate: 8000, samples: 80, fates, ..ChannelSound::default() };
         let Pieces { duration, lost, late, .. } = found(&sound);
         let ms =
             |pieces: Vec<[f64; 2]>| pieces.concat().iter().map(|s| (s * 1e3).round()).collect::<Vec<_>>();

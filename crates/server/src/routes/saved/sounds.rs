@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use data_encoding::BASE64;
 use serde::Serialize;
-use trunkline_core::Time;
+use trunkline_core::{Duration, Time};
 use trunkline_experiment::Experiment;
 use trunkline_metrics::Fate;
 use trunkline_report::{EmbeddedSound, EmbeddedSounds};
@@ -13,7 +13,7 @@ use trunkline_store::{StoreError, StoredRun};
 
 use super::{Table, repetition};
 use crate::api::Pieces;
-use crate::routes::sound::{Asked, found, sound_of, wav};
+use crate::routes::sound::{Asked, found, playout_of, sound_of, wav};
 use crate::routes::traces::{Which, trace};
 
 /// Maximum length of the audio inside, in bytes: 50 s of a call at 8 kHz.
@@ -21,6 +21,10 @@ const SOUND: usize = 1_800_000;
 /// Minimum length of a part, in seconds, and maximum length of a message in [`Moments`], in bytes.
 const MIN_PART: f64 = 10.0;
 const MOMENT: usize = 40;
+/// Other playout delays of which the file has the sound, as multiples of the flow's own, and maximum length of the samples that
+/// they change in all sounds, in bytes.
+const PLAYOUTS: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0];
+const CHANGED: usize = 600_000;
 
 /// The audio in the file.
 pub(super) struct Sounds {
@@ -30,6 +34,8 @@ pub(super) struct Sounds {
     pub(super) files: Vec<String>,
     /// True if some are parts of longer channels.
     pub(super) has_parts: bool,
+    /// True if some of them can be heard with other playout delays.
+    pub(super) has_playouts: bool,
 }
 
 /// The messages of a sound, by which the page finds the place of a dot of the latency chart.
@@ -54,8 +60,13 @@ pub(super) fn sounds(run: &StoredRun, experiment: Option<&Experiment>, table: &m
             Some((point, one, flow, one.audio.iter().find(kept(format!("{flow}-0-0.wav")))?))
         })
         .collect();
-    let mut sounds = Sounds { embedded: EmbeddedSounds::default(), files: Vec::new(), has_parts: false };
-    let (mut length, mut is_full) = (0, false);
+    let mut sounds = Sounds {
+        embedded: EmbeddedSounds::default(),
+        files: Vec::new(),
+        has_parts: false,
+        has_playouts: false,
+    };
+    let (mut length, mut changed, mut is_full) = (0, 0, false);
     // The parts of a flow start at the same place at all points, so that they can be compared.
     let mut starts: BTreeMap<&str, usize> = BTreeMap::new();
     for (place, (point, one, flow, path)) in wanted.iter().enumerate() {
@@ -78,13 +89,23 @@ pub(super) fn sounds(run: &StoredRun, experiment: Option<&Experiment>, table: &m
             let address = |what: &str| format!("{at}/{what}?member=0&channel=0");
             let (mut with, before) = (table.clone(), table.bodies.len());
             with.add(&format!("{}&of=sent", address("sound.wav")), &sent);
-            with.json(&address("pieces"), &part.pieces());
+            let own = playout_of(experiment?, flow);
+            with.json(&address("pieces"), &part.pieces(&part.sound, own));
             with.json(&format!("{at}/moments"), &part.moments(run, &which).ok()?);
             let longer = heard.len() + with.bodies.len() - before;
             (longer <= room).then(|| {
                 length += longer;
                 *table = with;
-                sounds.has_parts |= part.of_whole.is_some();
+                sounds.has_parts |= part.is_shorter();
+                if let Some(own) = own {
+                    let room = (CHANGED - changed) / (wanted.len() - place);
+                    let (delays, bytes) = part.playouts(own, &sent, address, table, room);
+                    changed += bytes;
+                    if !delays.is_empty() {
+                        sounds.has_playouts = true;
+                        table.json(&format!("{at}/playouts"), &delays);
+                    }
+                }
                 sounds.embedded.sounds.push(EmbeddedSound {
                     point: *point,
                     name: format!("{flow}, channel 1{}", part.in_words()),
@@ -132,24 +153,20 @@ fn worst(fates: &[Fate], messages: usize) -> usize {
 
 /// A sound, or a part of one.
 struct Part {
-    sound: ChannelSound,
+    whole: ChannelSound,
     /// Index of its first message.
     start: usize,
-    /// Number of messages of the whole sound, if this is a part.
-    of_whole: Option<usize>,
+    sound: ChannelSound,
 }
 
 impl Part {
-    fn of(sound: ChannelSound, start: usize, messages: usize) -> Part {
-        let whole = sound.fates.len();
-        if messages == whole {
-            return Part { sound, start: 0, of_whole: None };
-        }
-        let start = start.min(whole - messages);
-        let samples = start * sound.samples..(start + messages) * sound.samples;
-        let (sent, heard) = (sound.sent[samples.clone()].to_vec(), sound.heard[samples].to_vec());
-        let fates = sound.fates[start..start + messages].to_vec();
-        Part { sound: ChannelSound { sent, heard, fates, ..sound }, start, of_whole: Some(whole) }
+    fn of(whole: ChannelSound, start: usize, messages: usize) -> Part {
+        let start = start.min(whole.fates.len() - messages);
+        Part { sound: cut(&whole, start, messages), start, whole }
+    }
+
+    fn is_shorter(&self) -> bool {
+        self.sound.fates.len() < self.whole.fates.len()
     }
 
     fn seconds(&self, messages: usize) -> f64 {
@@ -161,15 +178,54 @@ impl Part {
         [self.start, self.start + self.sound.fates.len()].map(|messages| self.seconds(messages))
     }
 
-    fn pieces(&self) -> Pieces {
-        Pieces { part: self.of_whole.map(|_| self.ends()), ..found(&self.sound) }
+    fn pieces(&self, sound: &ChannelSound, playout: Option<Duration>) -> Pieces {
+        let playout = playout.map(|playout| playout.as_secs_f64());
+        Pieces { part: self.is_shorter().then(|| self.ends()), playout, ..found(sound) }
+    }
+
+    /// Adds the sound with other playout delays to the table, as differences from what was `sent`, as far as there is `room`.
+    /// Returns the delays in milliseconds, and how many bytes they change.
+    fn playouts(
+        &self,
+        own: Duration,
+        sent: &[u8],
+        address: impl Fn(&str) -> String,
+        table: &mut Table,
+        room: usize,
+    ) -> (Vec<u64>, usize) {
+        let ms = |times: f64| (own.as_secs_f64() * times * 1e3).round() as u64;
+        let mut delays: Vec<u64> = PLAYOUTS.into_iter().map(ms).filter(|delay| *delay != ms(1.0)).collect();
+        delays.dedup();
+        let mut bytes = 0;
+        // The longer the delay, the less it changes.
+        for at in (0..delays.len()).rev() {
+            let delay = delays[at];
+            let playout = Duration::from_millis(delay);
+            let sound = cut(&self.whole.with_playout(playout), self.start, self.sound.fates.len());
+            let heard = wav(sound.sample_rate, &sound.heard);
+            let changed = heard.iter().zip(sent).filter(|(heard, sent)| heard != sent).count();
+            if bytes + changed > room {
+                delays.drain(..=at);
+                break;
+            }
+            bytes += changed;
+            let of = |what: &str, end: &str| format!("{}&playout_ms={delay}{end}", address(what));
+            table.add(&of("sound.wav", "&of=sent"), sent);
+            table.add_difference(
+                &of("sound.wav", "&of=heard"),
+                &heard,
+                &format!("{}&of=sent", address("sound.wav")),
+            );
+            table.json(&of("pieces", ""), &self.pieces(&sound, Some(playout)));
+        }
+        (delays, bytes)
     }
 
     /// `, 12.0 s to 62.0 s of 120.0 s` if it is a part.
     fn in_words(&self) -> String {
         let [from, to] = self.ends();
         let of = |whole| format!(", {from:.1} s to {to:.1} s of {:.1} s", self.seconds(whole));
-        self.of_whole.map_or_else(String::new, of)
+        if self.is_shorter() { of(self.whole.fates.len()) } else { String::new() }
     }
 
     fn moments(&self, run: &StoredRun, which: &Which) -> Result<Moments, StoreError> {
@@ -192,13 +248,27 @@ impl Part {
     }
 }
 
+/// These messages of a sound.
+fn cut(whole: &ChannelSound, start: usize, messages: usize) -> ChannelSound {
+    let samples = start * whole.samples..(start + messages) * whole.samples;
+    ChannelSound {
+        sample_rate: whole.sample_rate,
+        sent: whole.sent[samples.clone()].to_vec(),
+        heard: whole.heard[samples].to_vec(),
+        samples: whole.samples,
+        fates: whole.fates[start..start + messages].to_vec(),
+        ..ChannelSound::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn sound(fates: Vec<Fate>) -> ChannelSound {
         let samples: Vec<f32> = (0..fates.len()).map(|place| place as f32 / 1000.0).collect();
-        ChannelSound { sample_rate: 1, sent: samples.clone(), heard: samples, samples: 1, fates }
+        let heard = samples.clone();
+        ChannelSound { sample_rate: 1, sent: samples, heard, samples: 1, fates, ..ChannelSound::default() }
     }
 
     #[test]
@@ -219,13 +289,13 @@ mod tests {
             (&[Late, Lost][..], &[0.001, 0.002][..])
         );
         assert_eq!(part.in_words(), ", 1.0 s to 3.0 s of 5.0 s");
-        let pieces = part.pieces();
+        let pieces = part.pieces(&part.sound, None);
         assert_eq!(
             (pieces.part, pieces.lost, pieces.late),
             (Some([1.0, 3.0]), vec![[1.0, 2.0]], vec![[0.0, 1.0]])
         );
         let whole = Part::of(sound(vec![Received; 3]), 1, 3);
-        assert_eq!((whole.in_words().as_str(), whole.pieces().part), ("", None));
+        assert_eq!((whole.in_words().as_str(), whole.pieces(&whole.sound, None).part), ("", None));
     }
 
     #[test]
