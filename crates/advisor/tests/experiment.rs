@@ -22,7 +22,7 @@ fn read(advice: &Advice) -> (String, Experiment) {
 }
 
 fn point(experiment: &Experiment) -> &Point {
-    &experiment.points.first()
+    experiment.points.first()
 }
 
 #[test]
