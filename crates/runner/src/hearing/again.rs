@@ -27,9 +27,9 @@ pub struct ChannelSound {
     pub samples: usize,
     /// The fate of each message; duplicates are left out.
     pub fates: Vec<Fate>,
-    /// When its messages arrived.
+    /// The arrivals of its messages.
     pub arrivals: Arrivals,
-    /// How missing messages are concealed.
+    /// The concealment of missing messages.
     pub method: Method,
 }
 
