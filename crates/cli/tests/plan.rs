@@ -101,7 +101,7 @@ fn an_answer_that_rests_on_the_short_run_says_so() {
     assert!((per_second / overload - 1.0).abs() < 0.02, "{per_second}, expected {overload}");
     let sentence = answer["sentence"].as_str().unwrap();
     let says = "the latency still rises at the end of the run, that of `voice` by";
-    let says = format!("{says} {:.3} ms", per_second * 1000.0);
+    let says = format!("{says} {:.1} ms", per_second * 1000.0);
     assert!(sentence.contains(&says) && sentence.contains("a run of 2 s is too short"), "{sentence}");
     // 11 channels are 5 % less than the line carries.
     let json = ask("20 packets");
