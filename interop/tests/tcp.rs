@@ -15,7 +15,7 @@ use trunkline_testkit::script::{Script, all_in, play, show};
 const AT_ONCE: usize = 16;
 /// Timers of 1 ms decide what Linux sends: whether it waits for more to send, or to acknowledge. A peer that stalls for longer
 /// between two segments gets another answer.
-const STALL: Duration = Duration::from_micros(500);
+const STALL: Duration = Duration::from_millis(2);
 
 /// The scripts for the kernel, and how many are for the engine alone.
 fn scripts() -> (Vec<Script>, usize) {

@@ -124,21 +124,26 @@ fn spawn(name: &str, rate: u32, period: u32) -> Child {
         .expect("jackd has just been found")
 }
 
-/// Gives back the places of our servers whose processes are gone. An entry is the process's number and `jack-USER:NAME`.
+/// Gives back the places of our servers whose processes are gone, and their tests too: one that has crashed its server starts
+/// it again, which clears up behind the crashed one. An entry is the process's number and `jack-USER:NAME`.
 fn give_back_places(registry: &Path) {
     let Ok(file) = File::options().read(true).write(true).open(registry) else { return };
     let mut list = Vec::new();
     if (&file).read_to_end(&mut list).is_err() {
         return;
     }
-    let ours = format!(":{PREFIX}");
+    let ours = format!(":{PREFIX}test-");
+    let is_gone = |process: i32| !Path::new(&format!("/proc/{process}")).exists();
     for found in list.windows(ours.len()).enumerate().filter(|(_, bytes)| *bytes == ours.as_bytes()) {
         let Some(name) = list[..found.0].windows(5).rposition(|bytes| bytes == b"jack-") else { continue };
         let Some(number) = name.checked_sub(4).and_then(|start| list[start..name].first_chunk()) else {
             continue;
         };
         let process = i32::from_ne_bytes(*number);
-        if process > 0 && !Path::new(&format!("/proc/{process}")).exists() {
+        let digits = list[found.0 + ours.len()..].iter().take_while(|byte| byte.is_ascii_digit());
+        let test =
+            digits.fold(0_i32, |test, digit| test.saturating_mul(10).saturating_add(i32::from(digit - b'0')));
+        if process > 0 && is_gone(process) && is_gone(test) {
             // Free is a place without a process.
             let _ = file.write_all_at(&[0; 4], (name - 4) as u64);
         }
@@ -160,8 +165,9 @@ mod tests {
             entry
         };
         let entries = [
-            entry(dead, "jack-0:trunkline-test-1-0"),
-            entry(alive, "jack-1000:trunkline-test-2-0"),
+            entry(dead, &format!("jack-0:trunkline-test-{dead}-0")),
+            entry(alive, &format!("jack-1000:trunkline-test-{dead}-0")),
+            entry(dead, &format!("jack-0:trunkline-test-{alive}-0")),
             entry(dead, "jack-0:default"),
         ];
         let list = [&b"KCAJ-header"[..], &entries.concat()].concat();
