@@ -36,7 +36,7 @@ impl Link {
     ) -> PyResult<(Vec<Arrival<'p>>, Vec<Dropped>)> {
         let (deliveries, fates) = self.state.at(py, now, |state, at| {
             act(state, at);
-            state.out.wasted.clear();
+            state.out.carried.clear();
             (std::mem::take(&mut state.out.deliveries), std::mem::take(&mut state.out.fates.0))
         })?;
         let arrival = |delivery: trunkline_network::Delivery| {

@@ -70,7 +70,7 @@ impl Part for MediumHop {
             self.packets.recycle(delivery.packet);
         }
         self.packets.recycle_dropped(&mut self.out.fates);
-        self.out.wasted.clear();
+        self.out.carried.clear();
         1
     }
 }

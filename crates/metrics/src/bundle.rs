@@ -14,6 +14,8 @@ pub(crate) struct Part {
     pub(crate) measured: Measured,
     /// From its first due message to the end of its active time; `None` if none was due.
     pub(crate) active: Option<(Time, Time)>,
+    /// The end of its active time that its sinks do not see, because they are gone before messages could arrive.
+    pub(crate) unheard: Duration,
     /// Payload delivered in its active time.
     pub(crate) delivered: Bytes,
     /// Bytes that it took of its first link, and the time until which they were counted.
@@ -43,6 +45,8 @@ pub(crate) fn summary(meta: &BundleMeta, parts: &[Part]) -> BundleSummary {
     let begin = parts.iter().filter_map(|part| Some(part.active?.0)).min().unwrap_or(Time::ZERO);
     let end = parts.iter().filter_map(|part| Some(part.active?.1)).max().unwrap_or(Time::ZERO);
     let active = end.since(begin);
+    let seen = |part: &Part| Some(part.active?.1.since(begin).saturating_sub(part.unheard));
+    let seen = parts.iter().filter_map(seen).max().unwrap_or_default();
     let delivered = parts.iter().fold(Bytes::ZERO, |sum, part| sum + part.delivered);
     let network = parts.iter().try_fold((Bytes::ZERO, end), |(sum, last), part| {
         let (bytes, until) = part.network?;
@@ -64,7 +68,7 @@ pub(crate) fn summary(meta: &BundleMeta, parts: &[Part]) -> BundleSummary {
         members: count(members.clone()),
         fairness: fairness(members),
         active,
-        user: Rate::of(delivered, active),
+        user: Rate::of(delivered, seen),
         network: network.map(|(bytes, until)| Rate::of(bytes, until.since(begin))),
         classes: transports.into_iter().map(|transport| class(transport, &of_transport(transport))).collect(),
     }
@@ -149,6 +153,7 @@ mod tests {
             transport: transport.to_owned(),
             measured: Measured::OneWay,
             active: Some((Time::ZERO + MS(begin), Time::ZERO + MS(end))),
+            unheard: Duration::ZERO,
             delivered: Bytes(total * (end - begin) / 8),
             network: Some((Bytes(total * (end - begin) / 4), Time::ZERO + MS(end))),
             members: rates.iter().map(member).collect(),

@@ -112,9 +112,10 @@ pub struct Outcome {
     pub deliveries: Vec<Delivery>,
     /// What else happened to packets.
     pub fates: Fates,
-    /// Packets, without their bytes, of which the line has carried parts after they were dropped; [`Packet::on_line`] is what these
-    /// took. Only T1 trunks and ATM with a channel for each flow hand out packets in parts.
-    pub wasted: Vec<Packet>,
+    /// Packets, without their bytes, that the line has carried and that no delivery or drop counts: what was transmitted of a packet
+    /// after it was dropped (on T1 trunks and ATM with a channel for each flow), and what a Wi-Fi station has sent to an access point
+    /// that passes it on. [`Packet::on_line`] is what they took.
+    pub carried: Vec<Packet>,
 }
 
 /// A packet's arrival.

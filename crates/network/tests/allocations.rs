@@ -74,7 +74,7 @@ impl Driver {
                 Fate::Dropped { packet, .. } => Some(packet.bytes),
                 Fate::Marked { .. } => None,
             }));
-            self.out.wasted.clear();
+            self.out.carried.clear();
         }
     }
 }

@@ -80,7 +80,7 @@ impl OnFirstLinks {
             return;
         }
         let counts = match packet.group && flow.spreads {
-            true => self.entered.remove(&packet.id),
+            true => self.entered.remove(&packet.id) && packet.on_line > Bytes::ZERO,
             false => {
                 packet.on_line > Bytes::ZERO && core::mem::replace(&mut self.last, packet.id) != packet.id
             }
@@ -90,8 +90,8 @@ impl OnFirstLinks {
         }
     }
 
-    /// A link has carried parts of a packet after it was dropped.
-    pub(crate) fn wasted(&mut self, flow: usize, link: usize, packet: &Packet) {
+    /// A link has carried a packet, or parts of one, that it does not hand out any more with what it took.
+    pub(crate) fn carried(&mut self, flow: usize, link: usize, packet: &Packet) {
         let flow = &mut self.flows[flow];
         if flow.is_first(link, packet) {
             flow.carried(packet);

@@ -368,10 +368,10 @@ impl<'s> Network<'s> {
             fates.drain(..).for_each(|fate| self.meet(now, link, fate, events));
             self.outcome.fates.0 = fates;
         }
-        while let Some(packet) = self.outcome.wasted.pop() {
+        while let Some(packet) = self.outcome.carried.pop() {
             if !self.is_guests(&packet) {
                 let flow = self.flow(&packet);
-                self.on_first_links.wasted(flow, link, &packet);
+                self.on_first_links.carried(flow, link, &packet);
             }
         }
         if let Some(next) = self.links[link].next_event()

@@ -77,6 +77,32 @@ fn a_switch_s_buffer_is_behind_the_line() {
     assert!(near(bytes, 1066.0), "{bytes}");
 }
 
+/// Packets that wait in the access point have crossed the channel once: 1000 B and 28 of UDP and IP and 42 of framing. Both senders
+/// get their turns, but the access point, which sends as much as both of them, gets too few.
+#[test]
+fn an_access_point_s_queue_is_behind_the_line() {
+    let flow = |name: &str, from: &str| {
+        format!(
+            "[flow.{name}]\nfrom = \"{from}\"\nto = \"d\"\ntransport = \"udp\"\n\
+             source = {{ kind = \"load\", message = \"1000 B\", interval = \"1100 us\" }}\n"
+        )
+    };
+    let summary = simulate(&parse(&format!(
+        "name = \"test\"\nduration = \"2 s\"\ndrain = \"10 s\"\n[hosts]\na = {{}}\nb = {{}}\nc = {{}}\nd = {{}}\n\
+         [link.t]\nmedium = \"wifi\"\nmode = \"access-point\"\nbetween = [\"c\", \"a\", \"b\", \"d\"]\n\
+         queue = {{ kind = \"fifo\", limit = \"10 MB\" }}\n{}{}",
+        flow("x", "a"),
+        flow("y", "b")
+    )));
+    for name in ["x", "y"] {
+        let throughput = support::flow(&summary, name).throughput;
+        let network = throughput.network.expect("sim knows it").bits_per_second() as f64;
+        assert!(near(network, 1070.0 * 8.0 / 0.0011), "{name}: {network} bit/s");
+        // It takes longer than the measurement until all is there.
+        assert!((throughput.user.bits_per_second() as f64) < 0.9 * network, "{name}: {throughput:?}");
+    }
+}
+
 /// A frame has at least 46 B of data.
 #[test]
 fn a_short_frame_is_padded() {

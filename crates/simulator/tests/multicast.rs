@@ -77,6 +77,28 @@ fn an_only_sink_is_measured_while_it_is_there() {
     assert_eq!(it.voice_channels, 4);
 }
 
+/// The path takes a second: what was sent in the last one before a sink leaves is never heard, and the rates of a bundle, of its
+/// members and their fairness are over the time before, as the flow's and the sink's are.
+#[test]
+fn a_bundle_is_measured_while_its_sinks_are_there() {
+    let links = tree("", "delay = \"1 s\"\n", "");
+    let near = |rate: Rate, of: u64| rate.bits_per_second().abs_diff(of) < of / 50;
+    let to = "{ host = \"c\", leave = \"5 s\" }";
+    let bundle = "count = 2\n[bundle.all]\nflows = [\"it\"]";
+    let summary = measure(&links, &voice(to, "\"udp\"", bundle));
+    let (it, bundle) = (flow(&summary, "it"), &summary.bundles[0]);
+    assert!(near(it.throughput.user, 2 * 64_000), "{:?}", it.throughput);
+    assert_eq!(bundle.user, it.throughput.user);
+    let of_members = bundle.classes[0].throughput.unwrap();
+    assert!(near(of_members.min, 64_000) && near(of_members.max, 64_000), "{of_members:?}");
+
+    let to = "[\"b\", { host = \"c\", leave = \"5 s\" }]";
+    let summary = measure(&links, &voice(to, "\"udp\"", "count = 2"));
+    let it = flow(&summary, "it");
+    assert!(it.sinks.iter().all(|sink| near(sink.user, 2 * 64_000)), "{:?}", it.sinks);
+    assert!(it.fairness.is_some_and(|index| index > 0.9995), "{:?}", it.fairness);
+}
+
 /// Half of the messages are lost. Those that were under way as the sink joined are not for it, whether they arrive or not: they
 /// would count only where they arrive.
 #[test]

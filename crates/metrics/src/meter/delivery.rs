@@ -77,7 +77,7 @@ impl Window {
     }
 
     /// The part of the window that lies after the time in which sinks listen, because the path is longer.
-    fn unheard(&self) -> Duration {
+    pub(super) fn unheard(&self) -> Duration {
         let longest = self.propagation.iter().max().copied().unwrap_or_default();
         match (self.lasting, self.drain) {
             (Lasting::Run, Some(drain)) => longest.saturating_sub(drain),

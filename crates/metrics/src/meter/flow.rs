@@ -407,7 +407,7 @@ impl FlowMeter {
                 .min()
                 .unwrap_or_else(|| self.delivery.voice_channels(&self.window, active)),
             sinks,
-            fairness: channels.fairness(&self.meta, end_of_run),
+            fairness: self.fairness(&channels, end_of_run),
             schedule_error: self.schedule_error.summary(),
             send_call: self.send_call.summary(),
             transport_counters: outcome.transport_counters,
@@ -458,6 +458,25 @@ impl FlowMeter {
         is_asked.then(|| share(audio.saturating_sub(self.heard.count()), audio))
     }
 
+    /// Jain's index of the throughputs of the members, each over its own active time.
+    fn fairness(&self, channels: &ChannelSums, end_of_run: Time) -> Option<f64> {
+        let members = channels.delivered.iter().zip(&channels.activities).enumerate();
+        jain_fairness(members.map(|(place, (delivered, activity))| {
+            self.member_rate(place, *delivered, *activity, end_of_run).bits_per_second() as f64
+        }))
+    }
+
+    /// The rate of a member at one sink: over its own active time, without the part that the sink does not see.
+    fn member_rate(&self, place: usize, delivered: Bytes, activity: Activity, end_of_run: Time) -> Rate {
+        let sink = place / self.meta.members.max(1) as usize;
+        let unheard = match self.meta.presence.get(sink) {
+            Some(there) => self.window.within(sink, there).unheard(),
+            None => self.window.unheard(),
+        };
+        let active = length(activity.span(self.meta.lasting, self.meta.end_of_id(place, end_of_run)));
+        Rate::of(delivered, active.saturating_sub(unheard))
+    }
+
     /// What the flow brings into its bundle; its members were measured.
     pub(super) fn part(
         &mut self,
@@ -467,18 +486,17 @@ impl FlowMeter {
     ) -> Part {
         let end_of_run = Time::ZERO + duration;
         let of_flow = self.latency.summary().map(|d| MemberDelay { mean: d.mean, p999: d.p999 });
+        let active = self.active(end_of_run);
         let member = |(index, delivered): (usize, &Bytes)| {
             // A single member is measured by what its flow keeps.
             let (activity, counts, latency) = match self.members.get(index) {
                 Some(member) => (member.activity, member.counts, member.latency()),
                 None => (self.activity, self.summary.counts, of_flow),
             };
-            let active = length(activity.span(self.meta.lasting, self.meta.end_of_id(index, end_of_run)));
-            Member { user: Rate::of(*delivered, active), counts, latency }
+            Member { user: self.member_rate(index, *delivered, activity, end_of_run), counts, latency }
         };
         let members = channels.delivered.iter().enumerate().map(member).collect();
         let lasting = self.meta.lasting;
-        let active = self.active(end_of_run);
         let counted = |network: OnNetwork| {
             (network.of(lasting), active.map_or(Time::ZERO, |(_, end)| network.until(lasting, end)))
         };
@@ -487,6 +505,7 @@ impl FlowMeter {
             transport: self.meta.transport.clone(),
             measured: self.meta.measured,
             active,
+            unheard: self.window.unheard(),
             delivered: self.delivery.measured(),
             network: network.map(counted),
             members,
@@ -529,16 +548,6 @@ impl ChannelSums {
             delivered: vec![Bytes::ZERO; ids],
             activities: vec![Activity::default(); ids],
         }
-    }
-
-    /// Jain's index of the throughputs of the members, each over its own active time.
-    fn fairness(&self, meta: &FlowMeta, end_of_run: Time) -> Option<f64> {
-        let rates =
-            self.delivered.iter().zip(&self.activities).enumerate().map(|(place, (delivered, activity))| {
-                let active = length(activity.span(meta.lasting, meta.end_of_id(place, end_of_run)));
-                Rate::of(*delivered, active).bits_per_second() as f64
-            });
-        jain_fairness(rates)
     }
 
     pub(super) fn add(&mut self, channel: &Channel) {

@@ -147,7 +147,7 @@ impl Sender {
         }
         match (self.packet.take(), arrival) {
             (Some(packet), _) if self.is_lost => {
-                out.wasted.extend(Some(packet).filter(|packet| packet.on_line > Bytes::ZERO));
+                out.carried.extend(Some(packet).filter(|packet| packet.on_line > Bytes::ZERO));
             }
             (Some(packet), Some(arrival)) => path.deliver(now, packet, arrival, out),
             (packet, _) => self.packet = packet,

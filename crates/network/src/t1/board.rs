@@ -415,7 +415,7 @@ impl Board {
             return Some(packet);
         }
         if packet.on_line > Bytes::ZERO {
-            out.wasted.push(packet);
+            out.carried.push(packet);
         }
         None
     }

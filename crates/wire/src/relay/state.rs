@@ -302,7 +302,7 @@ impl RelayCore {
             self.ports[usize::from(to.0)].due.push(at, packet);
         }
         self.outcome.deliveries = deliveries;
-        for packet in self.outcome.wasted.drain(..) {
+        for packet in self.outcome.carried.drain(..) {
             if let Some(direction) = self.flows.direction(packet.flow, packet.backward) {
                 direction.transmitted += packet.on_line;
             }

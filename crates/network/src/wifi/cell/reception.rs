@@ -1,6 +1,6 @@
 //! What becomes of a frame on the air: at which rate it goes, whether noise spoils it, and where its packet comes out.
 
-use trunkline_core::{Destination, Packet, Port, Rate, Time};
+use trunkline_core::{Bytes, Destination, Packet, Port, Rate, Time};
 
 use super::{HUB, WifiCell};
 use crate::fate::DropCause;
@@ -45,7 +45,11 @@ impl WifiCell {
         match packet.to {
             _ if !is_relayed || to != HUB => self.deliver(now, end, to, packet, out),
             Destination::Port(HUB) => self.deliver(now, end, to, packet, out),
-            Destination::Port(_) => self.relayed = Some((end, packet)),
+            Destination::Port(_) => {
+                // The sender's transmission counts now, however long the packet waits here.
+                out.carried.push(Packet { bytes: Vec::new(), ..packet });
+                self.relayed = Some((end, Packet { on_line: Bytes::ZERO, ..packet }));
+            }
             Destination::Everyone => {
                 if self.stations.len() > 2 {
                     self.station(packet.entered).counters.copied += 1;
