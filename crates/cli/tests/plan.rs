@@ -109,6 +109,20 @@ fn an_answer_that_rests_on_the_short_run_says_so() {
     assert!(!json["answers"][0]["sentence"].as_str().unwrap().contains("rises"));
 }
 
+/// 12 channels are 1.0368 Mbit/s, 0.08 % more than the line carries: the queue grows for the whole run, by 0.8 ms in each second.
+#[test]
+fn an_answer_that_rests_on_a_slight_overload_says_so() {
+    let text = CHANNELS.replace("20 packets", "1000 packets").replace("1 Mbit/s", "1036 kbit/s");
+    let json = planned(&text, &["--maximise", "flow.voice.count", "--to", "12", "--json", "--no-report"])
+        .1
+        .ok()
+        .json();
+    let answer = &json["answers"][0];
+    assert_eq!(answer["kept"]["number"], 12.0, "{json:#}");
+    let per_second = answer["rising"][0]["per_second"].as_f64().unwrap_or_default();
+    assert!((per_second / (0.8 / 1036.0) - 1.0).abs() < 0.1, "{json:#}");
+}
+
 /// Nothing of what is sent arrives within the drain time, and nothing is lost.
 #[test]
 fn an_answer_says_that_most_had_not_arrived() {

@@ -1,7 +1,10 @@
 /** Limits of a plan as numbers, and verdicts as words. */
 
-import type { Quantity } from '../results/quantity';
-import type { Verdict } from './types';
+import { show, type Quantity } from '../results/quantity';
+import type { Trial, Verdict } from './types';
+
+type Limit = { key: string; condition: string };
+type Judged = Pick<Trial['limits'][number], 'mean' | 'half_width'>;
 
 export const VERDICTS: Record<Verdict, { text: string; kind: 'good' | 'bad' | 'warn' }> = {
   kept: { text: 'keeps the limits', kind: 'good' },
@@ -23,6 +26,24 @@ export function bound(condition: string): number | undefined {
   if (number === undefined || factor === undefined) return undefined;
   const value = Number(number) * factor;
   return Number.isFinite(value) ? value : undefined;
+}
+
+/** The bound on which a verdict rests, on the side of the limit: above the mean or below it. Equal repetitions have none. */
+export function verdictBound(condition: string, { mean, half_width }: Judged): { word: 'at most' | 'at least'; at: number } | undefined {
+  const limit = bound(condition);
+  // Equal repetitions differ by rounding only.
+  if (limit === undefined || mean === null || half_width === null || half_width <= Math.abs(mean) * 1e-9) return undefined;
+  const [, operator = ''] = /^\s*(<=|>=|<|>|≤|≥)/.exec(condition) ?? [];
+  const isUpper = '<=≤'.includes(operator);
+  const holds = mean === limit ? !'<>'.includes(operator) : mean < limit === isUpper;
+  return holds === isUpper ? { word: 'at most', at: mean + half_width } : { word: 'at least', at: mean - half_width };
+}
+
+/** The figure of a limit as the terminal has it: `100 ms, at most 120 ms`. */
+export function limitFigure({ key, condition }: Limit, judged: Judged | undefined): string {
+  const { quantity } = limitQuantity(key);
+  const rests = judged && verdictBound(condition, judged);
+  return show(quantity, judged?.mean) + (rests ? `, ${rests.word} ${show(quantity, rests.at)}` : '');
 }
 
 /** What the figure of a limit counts, from the end of its key. */
