@@ -160,6 +160,21 @@ fn a_flow_without_a_path_names_both_hosts() {
     );
 }
 
+/// A terminal names a few values of a long sweep; JSON has all of them.
+#[test]
+fn a_long_sweep_is_checked_in_a_line() {
+    let bench = Bench::new();
+    let text = GOOD.to_owned() + "[sweep]\n\"flow.voice.count\" = { from = 1, to = 1000, step = 1 }\n";
+    bench.write("long.toml", &text);
+    let out = bench.run(&["check", "long.toml"]).ok().out;
+    assert!(out.contains("  sweeps flow.voice.count over 1, 2, 3, ... 1000 (1000 values)\n"), "{out}");
+    let json = bench.run(&["check", "long.toml", "--json"]).ok().json();
+    assert_eq!(json["sweep"][0]["values"].as_array().map(Vec::len), Some(1000));
+    bench.write("long.toml", text.replace("1000,", "8,"));
+    let out = bench.run(&["check", "long.toml"]).ok().out;
+    assert!(out.contains("  sweeps flow.voice.count over 1, 2, 3, 4, 5, 6, 7, 8\n"), "{out}");
+}
+
 #[test]
 fn sweeps_are_checked() {
     refused(&(GOOD.to_owned() + "[sweep]\n\"flow.voice.cuont\" = [1]\n"), "15:1", &["cuont", "count"]);

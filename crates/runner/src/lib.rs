@@ -4,6 +4,7 @@
 mod audio;
 mod backend;
 mod congestion;
+mod drain;
 mod drive;
 mod driven;
 mod error;

@@ -131,6 +131,7 @@ pub(crate) fn changes(scenario: &Scenario) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use trunkline_experiment::Experiment;
+    use trunkline_store::Backend;
 
     use super::*;
 
@@ -191,6 +192,35 @@ source = { kind = "bulk" }
         let notes = other_controls(scenario, "bbr");
         let expected = "flow `default`: its congestion control is this machine's default, `bbr`; the simulator's is `cubic`.";
         assert!(notes.len() == 1 && notes.iter().all(|note| note.starts_with(expected)), "{notes:?}");
+    }
+
+    #[test]
+    fn a_drain_shorter_than_the_path_is_named() {
+        let notes = |drain: &str, backend| {
+            let text = format!("drain = \"{drain}\"\n{TEXT}").replace(
+                "rate = \"1 Mbit/s\"\n[link.m]",
+                "rate = \"1 Mbit/s\"\ndelay = \"300 ms\"\n[link.m]",
+            );
+            let experiment =
+                Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+            let notes = crate::backend::notes(experiment.points.iter(), backend).into_iter();
+            notes.filter(|note| note.contains("`drain`")).collect::<Vec<_>>()
+        };
+        for backend in [Backend::Sim, Backend::Wire] {
+            let found = notes("200 ms", backend);
+            assert_eq!(found.len(), 4, "{found:?}");
+            assert_eq!(
+                found[0],
+                "flow `carried`: its path takes at least 300 ms, longer than the `drain` of 200 ms, so what is sent \
+                 in the last 100 ms of the run cannot arrive and counts as unfinished; set `drain` to more than 300 ms"
+            );
+            assert_eq!(notes("300 ms", backend), Vec::<String>::new());
+        }
+        assert_eq!(
+            notes("200 ms", Backend::Live),
+            Vec::<String>::new(),
+            "the links of the file are not there"
+        );
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::args::{Check, Global, On};
 use crate::json::{CheckOutput, CheckedLimit, RefusedBackend};
 use crate::output::{self, Failure};
 
+/// The values of an axis that are all listed.
+const MOST_LISTED: usize = 20;
+
 pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     let experiment = super::load(&arguments.file, &arguments.settings.all())?;
     let length = total_length(&experiment);
@@ -68,12 +71,22 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
         }
     }
     for axis in &experiment.axes {
-        output::print_words(format_args!("  sweeps {} over {}", axis.key, axis.values.join(", ")));
+        output::print_words(format_args!("  sweeps {} over {}", axis.key, listed(&axis.values)));
     }
     for flow in &seen.flows {
         output::print_words(format_args!("  {}", flow.line()));
     }
     Ok(output::DONE)
+}
+
+/// The values of an axis; of many the first, the last and their number: `1, 2, 3, ... 100000 (100000 values)`.
+fn listed(values: &[String]) -> String {
+    match values {
+        [a, b, c, .., last] if values.len() > MOST_LISTED => {
+            format!("{a}, {b}, {c}, ... {last} ({})", count(values.len() as u64, "value"))
+        }
+        _ => values.join(", "),
+    }
 }
 
 /// What the points have, in one pass over them.

@@ -13,6 +13,7 @@ use trunkline_metrics::Recorder;
 use trunkline_store::Backend;
 
 use crate::congestion;
+use crate::drain::ShortDrains;
 use crate::driven::Driven;
 use crate::error::RunnerError;
 use crate::request::Request;
@@ -80,7 +81,16 @@ pub(crate) fn refused_custom(backend: Backend, scenario: &Scenario) -> Option<(C
 }
 
 /// Differences from the experiment, in sentences: messages that are larger than asked for, and on the wire also the kernel's
-/// substitutes.
+/// substitutes. Where packets cross the links of the file, also the flows whose path takes longer than the drain time.
 pub fn notes(points: impl Iterator<Item = Point>, backend: Backend) -> BTreeSet<String> {
-    points.flat_map(|point| driver(backend).notes(&point.scenario)).collect()
+    let mut short = ShortDrains::default();
+    let of_point = |point: Point| {
+        if backend.has_links_of_file() {
+            short.look_at(&point.scenario);
+        }
+        driver(backend).notes(&point.scenario)
+    };
+    let mut notes: BTreeSet<String> = points.flat_map(of_point).collect();
+    notes.extend(short.sentences());
+    notes
 }
