@@ -130,6 +130,8 @@ impl Delivery {
         self.last = self.last.max(received);
         self.all += payload;
         let delay = window.propagation.get(sink).copied().or(self.fastest()).unwrap_or(latency);
+        // In real time a run may end a little after its drain time.
+        let delay = window.drain.map_or(delay, |drain| delay.min(drain));
         let counts = window.lasting == Lasting::Volume || received <= window.ends + delay;
         if counts {
             self.measured += payload;
@@ -261,6 +263,25 @@ mod tests {
         assert_eq!(voice.voice_channels(&window, active), 1);
         // What is still under way then is not yet delivered.
         assert_eq!(voice.rate(&window, active), Rate::of(Bytes(31 * 160), MS(1000)));
+    }
+
+    /// In real time a run ends a little later than its drain time.
+    #[test]
+    fn what_arrives_after_the_drain_time_does_not_count() {
+        let window = Window { drain: Some(MS(200)), ..window(vec![MS(500)]) };
+        let mut voice = Delivery::default();
+        for n in 0..38 {
+            voice.arrived(&window, 0, at(20 * n + 500), MS(500), Bytes(160));
+        }
+        let active = Some((at(0), at(1000)));
+        // 36 messages arrive by 1200 ms, in the 700 ms of the window that sinks see.
+        assert_eq!(voice.rate(&window, active), Rate::of(Bytes(36 * 160), MS(700)));
+        assert_eq!(voice.voice_channels(&window, active), 1);
+        let mut many = Delivery::default();
+        for n in 0..30 * 38 {
+            many.arrived(&window, 0, at(20 * (n / 30) + 500), MS(500), Bytes(160));
+        }
+        assert_eq!(many.voice_channels(&window, active), 30);
     }
 
     #[test]

@@ -92,6 +92,7 @@ impl<'t> Meter<'t> {
     /// way when they stop is told from what is lost.
     pub fn with_drain(mut self, drain: Duration) -> Meter<'t> {
         self.drain = Some(drain);
+        self.flows.iter_mut().for_each(|flow| flow.listen(drain));
         self
     }
 
