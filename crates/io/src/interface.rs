@@ -38,30 +38,93 @@ pub fn set_queue_length(name: &str, packets: i32) -> io::Result<()> {
     call(libc::SIOCSIFTXQLEN, &mut request)
 }
 
-/// Switches the offloads of an interface off: checksums are computed before packets leave, and segments are cut to the
-/// MTU, as whoever reads them on the other side expects of a real link.
+/// Offloads of TCP, as [`Offload`](crate::offload::Offload) describes their packets.
+pub const TCP_OFFLOADS: [&str; 6] = [
+    "tx-scatter-gather",
+    "tx-checksum-ip-generic",
+    "tx-generic-segmentation",
+    "tx-tcp-segmentation",
+    "tx-tcp-ecn-segmentation",
+    "tx-tcp6-segmentation",
+];
+
+/// Switches off an interface's offloads, except those in `kept` (ethtool's names): without offloads the kernel computes checksums
+/// and cuts segments to the MTU before packets leave the interface.
 ///
 /// # Errors
 /// If there is no such interface, or without the right to (`CAP_NET_ADMIN`).
-pub fn disable_offloads(name: &str) -> io::Result<()> {
-    // linux/ethtool.h; each takes one value, and interfaces that lack a feature say so.
-    const GENERIC_RECEIVE: u32 = 0x2c;
-    const GENERIC_SEGMENTATION: u32 = 0x24;
-    const TCP_SEGMENTATION: u32 = 0x1f;
-    const SCATTER_GATHER: u32 = 0x19;
-    const TRANSMIT_CHECKSUM: u32 = 0x17;
-    for feature in
-        [TCP_SEGMENTATION, GENERIC_SEGMENTATION, GENERIC_RECEIVE, SCATTER_GATHER, TRANSMIT_CHECKSUM]
-    {
-        let mut value = EthtoolValue { command: feature, data: 0 };
-        let mut request = request(name)?;
-        request.ifr_ifru.ifru_data = (&raw mut value).cast();
-        match call(libc::SIOCETHTOOL, &mut request) {
-            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
-            result => result?,
+pub fn limit_offloads(name: &str, kept: &[&str]) -> io::Result<()> {
+    const OFFLOADS: [&str; 6] =
+        ["segmentation", "tx-checksum", "tx-scatter", "rx-gro", "tx-gso", "rx-udp-gro"];
+    let features = features(name)?;
+    let mut states = FeatureStates { command: ETHTOOL_GFEATURES, size: WORDS as u32, words: [[0; 4]; WORDS] };
+    ethtool(name, &mut states)?;
+    let mut wanted = FeatureRequest { command: ETHTOOL_SFEATURES, size: states.size, words: [[0; 2]; WORDS] };
+    for (place, feature) in features.iter().enumerate() {
+        let (word, bit) = (place / 32, 1 << (place % 32));
+        let [available, _, active, _] = states.words[word];
+        let is_offload = OFFLOADS.iter().any(|offload| feature.contains(offload));
+        if is_offload && !kept.contains(&&**feature) && available & active & bit != 0 {
+            wanted.words[word][0] |= bit;
         }
     }
-    Ok(())
+    ethtool(name, &mut wanted)
+}
+
+/// The names of an interface's features, by number.
+fn features(name: &str) -> io::Result<Vec<String>> {
+    let mut names = FeatureNames {
+        command: ETHTOOL_GSTRINGS,
+        set: ETH_SS_FEATURES,
+        count: 0,
+        names: [[0; 32]; FEATURES],
+    };
+    ethtool(name, &mut names)?;
+    let text = |name: &[u8; 32]| {
+        let length = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+        String::from_utf8_lossy(&name[..length]).into_owned()
+    };
+    Ok(names.names.iter().take(names.count as usize).map(text).collect())
+}
+
+// linux/ethtool.h
+const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GFEATURES: u32 = 0x3a;
+const ETHTOOL_SFEATURES: u32 = 0x3b;
+const ETH_SS_FEATURES: u32 = 4;
+/// Linux keeps features in 64 bits.
+const FEATURES: usize = 64;
+const WORDS: usize = FEATURES / 32;
+
+#[repr(C)]
+struct FeatureNames {
+    command: u32,
+    set: u32,
+    count: u32,
+    names: [[u8; 32]; FEATURES],
+}
+
+#[repr(C)]
+struct FeatureStates {
+    command: u32,
+    size: u32,
+    /// Available, requested, active, and never changed.
+    words: [[u32; 4]; WORDS],
+}
+
+#[repr(C)]
+struct FeatureRequest {
+    command: u32,
+    size: u32,
+    /// Valid, and requested.
+    words: [[u32; 2]; WORDS],
+}
+
+/// Makes a request of ethtool. `T` begins with the command and has room for the answer.
+fn ethtool<T>(name: &str, value: &mut T) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_data = (&raw mut *value).cast();
+    call(libc::SIOCETHTOOL, &mut request)
 }
 
 /// Brings an interface up.
@@ -92,13 +155,6 @@ pub fn set_address(name: &str, address: [u8; 4], bits: u32) -> io::Result<()> {
         call_through(Domain::IPV4, what, &mut request)?;
     }
     Ok(())
-}
-
-/// `struct ethtool_value` of linux/ethtool.h.
-#[repr(C)]
-struct EthtoolValue {
-    command: u32,
-    data: u32,
 }
 
 /// A request about the interface of that name.

@@ -19,6 +19,8 @@ pub mod machine;
 mod marking;
 pub mod multicast;
 pub mod networks;
+#[cfg(target_os = "linux")]
+pub mod offload;
 pub mod pace;
 #[cfg(target_os = "linux")]
 pub mod packet_ring;

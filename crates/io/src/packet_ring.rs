@@ -2,33 +2,42 @@
 //! kernel (`TPACKET_V2`, packet(7)), which stamps each with the time at which it had it; they are sent in batches.
 //!
 //! Sending does not use a ring: over a veth pair the kernel copies frames anyway, and a ring was no faster.
+//!
+//! Frames have an [`Offload`] in front, in both directions. A frame of several segments is larger than a slot of the ring: the
+//! kernel puts it into the socket's receive buffer and marks its slot.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use socket2::{Domain, Socket, Type};
 
 use crate::interface;
+use crate::offload::Offload;
 
 /// A packet socket on one interface.
-#[derive(Debug)]
 pub struct PacketRing {
     ring: Ring,
     socket: OwnedFd,
     /// The slot that the kernel fills next.
     next: usize,
     mtu: usize,
-    batch: Batch,
+    /// Room for a frame from the receive buffer, behind its offload.
+    large: Box<[u8]>,
+    /// Frames that found the receive buffer full.
+    lost: u64,
+    headers: Box<[libc::mmsghdr; PacketRing::BATCH]>,
 }
 
-/// A frame in the ring.
+/// A frame that was received.
 #[derive(Clone, Copy, Debug)]
 pub struct RingFrame<'r> {
     /// When the kernel had it, in nanoseconds of the calendar's clock; [`Stamps`](crate::clock::Stamps) leads to the
     /// monotonic clock.
     pub stamp: u64,
-    /// The frame, from its destination address on; cut to [`PacketRing::largest`].
+    /// The work that the kernel has left; `None` if it is unknown.
+    pub offload: Option<Offload>,
+    /// The frame, from its destination address on.
     pub bytes: &'r [u8],
 }
 
@@ -52,7 +61,10 @@ impl PacketRing {
         set(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int))?;
         set(&socket, libc::PACKET_IGNORE_OUTGOING, &1)?;
         set(&socket, libc::PACKET_QDISC_BYPASS, &1)?;
-        let slot = (libc::TPACKET2_HDRLEN + PADDING + ETHERNET_HEADER + mtu).next_power_of_two();
+        set(&socket, libc::PACKET_VNET_HDR, &1)?;
+        set(&socket, libc::PACKET_COPY_THRESH, &1)?;
+        let front = libc::TPACKET2_HDRLEN + PADDING + Offload::LENGTH;
+        let slot = (front + ETHERNET_HEADER + mtu).next_power_of_two();
         let block = slot.max(BLOCK);
         let slots = (MEMORY / slot).clamp(FEWEST, PacketRing::FRAMES);
         let request = libc::tpacket_req {
@@ -63,23 +75,39 @@ impl PacketRing {
         };
         set(&socket, libc::PACKET_RX_RING, &request)?;
         let ring = Ring::map(&socket, slot, slots)?;
-        socket2::SockRef::from(&socket).set_send_buffer_size(8 << 20)?;
+        let buffers = socket2::SockRef::from(&socket);
+        buffers.set_send_buffer_size(BUFFER as usize)?;
+        // Beyond the system's limit, where that is allowed.
+        if set_of(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER).is_err() {
+            buffers.set_recv_buffer_size(BUFFER as usize)?;
+        }
         bind(&socket, index)?;
-        Ok(PacketRing { ring, socket, next: 0, mtu, batch: Batch::new() })
+        // SAFETY: all-zero bytes are a valid mmsghdr.
+        let headers = Box::new(unsafe { core::mem::zeroed() });
+        let large = vec![0; Offload::LENGTH + ETHERNET_HEADER + LARGEST].into();
+        Ok(PacketRing { ring, socket, next: 0, mtu, large, lost: 0, headers })
     }
 
-    /// The largest frame that it carries.
+    /// The largest frame that it carries, but for those that are to be cut.
     pub fn largest(&self) -> usize {
         ETHERNET_HEADER + self.mtu
     }
 
     /// Hands `take` the frames that are there, at most `most`, in the order of their arrival, and says how many. Never
-    /// waits, and makes no system call.
+    /// waits, and makes no system call but for frames that are larger than a slot.
     #[inline]
     pub fn receive(&mut self, most: usize, mut take: impl FnMut(RingFrame<'_>)) -> usize {
         for received in 0..most {
             let Some(slot) = self.ring.filled(self.next) else { return received };
-            take(slot.frame);
+            if slot.is_whole {
+                take(slot.frame);
+            } else if slot.is_copied
+                && let Some((offload, bytes)) = receive_large(&self.socket, &mut self.large)
+            {
+                take(RingFrame { offload, bytes, ..slot.frame });
+            } else {
+                self.lost += 1;
+            }
             slot.status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.ring.slots;
         }
@@ -87,16 +115,34 @@ impl PacketRing {
     }
 
     /// Sends frames, without waiting, and says how many the kernel took: it stops at the first that it does not take.
-    /// With more than [`PacketRing::BATCH`] it sends the first ones.
+    /// With more than [`PacketRing::BATCH`] it sends the first ones. A frame is in pieces: an [`Offload`], then the frame itself.
     ///
     /// # Errors
     /// That of the first frame, if none was taken.
-    pub fn send<'f>(&mut self, frames: impl Iterator<Item = &'f [u8]>) -> io::Result<usize> {
-        self.batch.send(&self.socket, frames)
+    pub fn send<'f>(&mut self, frames: impl Iterator<Item = &'f [IoSlice<'f>]>) -> io::Result<usize> {
+        let mut count = 0;
+        for (header, pieces) in self.headers.iter_mut().zip(frames) {
+            // An IoSlice is an iovec, and the kernel only reads.
+            header.msg_hdr.msg_iov = pieces.as_ptr().cast_mut().cast();
+            header.msg_hdr.msg_iovlen = pieces.len() as _;
+            count += 1;
+        }
+        // SAFETY: the first `count` headers point to pieces that outlive the call, as all that they point to; the kernel reads
+        // them.
+        let sent = unsafe {
+            libc::sendmmsg(
+                self.socket.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+            )
+        };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    /// How many frames found the ring full since the last time that this was asked.
+    /// Returns the number of frames that found the ring or the receive buffer full, and resets it.
     pub fn overflowed(&mut self) -> u64 {
+        let lost = core::mem::take(&mut self.lost);
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of_val(&statistics) as libc::socklen_t;
         // SAFETY: `statistics` is a valid place for the result, of the length given.
@@ -109,12 +155,18 @@ impl PacketRing {
                 &mut length,
             )
         };
-        if result == 0 { u64::from(statistics.tp_drops) } else { 0 }
+        lost + if result == 0 { u64::from(statistics.tp_drops) } else { 0 }
     }
 
     /// Takes back the error that makes the socket readable although nothing has arrived: the interface went down.
     pub fn take_error(&self) -> Option<io::Error> {
         socket2::SockRef::from(&self.socket).take_error().ok().flatten()
+    }
+}
+
+impl core::fmt::Debug for PacketRing {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PacketRing").field("mtu", &self.mtu).finish_non_exhaustive()
     }
 }
 
@@ -131,6 +183,10 @@ pub fn is_supported() -> bool {
 }
 
 const ETHERNET_HEADER: usize = 14;
+/// The largest packet of IP.
+const LARGEST: usize = 1 << 16;
+/// The size of the kernel's buffer for each direction.
+const BUFFER: libc::c_int = 8 << 20;
 /// Between the slot's header and the frame there are the sender's address and the alignment of the network header.
 const PADDING: usize = size_of::<libc::sockaddr_ll>() + 32;
 /// What a ring takes of the kernel's memory at most, unless its frames are very large: all of them at the usual MTU.
@@ -149,10 +205,16 @@ struct Ring {
 
 // SAFETY: the memory belongs to this alone until it is unmapped, and every access needs `&mut PacketRing`.
 unsafe impl Send for Ring {}
+// SAFETY: the pointers in the headers are used during a call of `send` only, which sets them.
+unsafe impl Send for PacketRing {}
 
 /// A slot that the kernel has filled.
 struct Slot<'r> {
     status: &'r AtomicU32,
+    /// True if the slot has all of the frame.
+    is_whole: bool,
+    /// True if the receive buffer has all of it.
+    is_copied: bool,
     frame: RingFrame<'r>,
 }
 
@@ -185,7 +247,8 @@ impl Ring {
             let start = self.start.add(place * self.slot);
             (start, AtomicU32::from_ptr(start.cast()))
         };
-        if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+        let now = status.load(Ordering::Acquire);
+        if now & libc::TP_STATUS_USER == 0 {
             return None;
         }
         // SAFETY: the kernel has written header and frame, and leaves both alone until the status says so.
@@ -193,9 +256,12 @@ impl Ring {
         let offset = usize::from(header.tp_mac).min(self.slot);
         let length = (header.tp_snaplen as usize).min(self.slot - offset);
         // SAFETY: as above; offset and length stay within the slot.
-        let bytes = unsafe { core::slice::from_raw_parts(start.add(offset), length) };
+        let bytes = unsafe { core::slice::from_raw_parts(start, offset + length) };
+        let (front, bytes) = bytes.split_at(offset);
         let stamp = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
-        Some(Slot { status, frame: RingFrame { stamp, bytes } })
+        let frame = RingFrame { stamp, offload: front.last_chunk().and_then(Offload::read), bytes };
+        let is_whole = header.tp_snaplen == header.tp_len && length == header.tp_len as usize;
+        Some(Slot { status, is_whole, is_copied: now & libc::TP_STATUS_COPY != 0, frame })
     }
 }
 
@@ -206,52 +272,19 @@ impl Drop for Ring {
     }
 }
 
-/// The headers of `sendmmsg`; they point to a batch during the call only.
-struct Batch {
-    iovecs: Box<[libc::iovec; PacketRing::BATCH]>,
-    headers: Box<[libc::mmsghdr; PacketRing::BATCH]>,
-}
-
-// SAFETY: the pointers lead into the boxes here, which are owned together, and to frames during a call only.
-unsafe impl Send for Batch {}
-
-impl Batch {
-    fn new() -> Batch {
-        let nothing = libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 };
-        let mut iovecs = Box::new([nothing; PacketRing::BATCH]);
-        // SAFETY: all-zero bytes are a valid mmsghdr.
-        let mut headers: Box<[libc::mmsghdr; PacketRing::BATCH]> = Box::new(unsafe { core::mem::zeroed() });
-        for (iovec, header) in iovecs.iter_mut().zip(headers.iter_mut()) {
-            header.msg_hdr.msg_iov = iovec;
-            header.msg_hdr.msg_iovlen = 1;
-        }
-        Batch { iovecs, headers }
-    }
-
-    fn send<'f>(&mut self, socket: &OwnedFd, frames: impl Iterator<Item = &'f [u8]>) -> io::Result<usize> {
-        let mut count = 0;
-        for (iovec, frame) in self.iovecs.iter_mut().zip(frames) {
-            *iovec = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
-            count += 1;
-        }
-        // SAFETY: the first `count` headers point to iovecs of ours, and these to frames that outlive the call; the
-        // kernel reads them.
-        let sent = unsafe {
-            libc::sendmmsg(
-                socket.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                count as libc::c_uint,
-                libc::MSG_DONTWAIT as _,
-            )
-        };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
-    }
-}
-
-impl core::fmt::Debug for Batch {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Batch")
-    }
+/// Takes the next frame of the receive buffer.
+fn receive_large<'l>(socket: &OwnedFd, large: &'l mut [u8]) -> Option<(Option<Offload>, &'l [u8])> {
+    // SAFETY: at most as many bytes are written as there is room.
+    let got = unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            large.as_mut_ptr().cast(),
+            large.len(),
+            libc::MSG_DONTWAIT | libc::MSG_TRUNC,
+        )
+    };
+    let (front, frame) = large.get(..usize::try_from(got).ok()?)?.split_first_chunk()?;
+    Some((Offload::read(front), frame))
 }
 
 fn bind(socket: &OwnedFd, index: i32) -> io::Result<()> {
@@ -269,9 +302,13 @@ fn bind(socket: &OwnedFd, index: i32) -> io::Result<()> {
 }
 
 fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
+    set_of(socket, libc::SOL_PACKET, option, value)
+}
+
+fn set_of<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
     let (pointer, length) = ((&raw const *value).cast(), size_of::<T>() as libc::socklen_t);
     // SAFETY: `value` is of the length given, and the kernel only reads it.
-    if unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, pointer, length) } < 0 {
+    if unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, length) } < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())

@@ -126,9 +126,9 @@ impl Ground {
                         host.path
                     ));
                     hub.ip(format!("link set hub{place} addrgenmode none up"));
-                    hub.run(move || interface::disable_offloads(&format!("hub{place}")))
+                    hub.run(move || interface::limit_offloads(&format!("hub{place}"), &[]))
                         .expect("it is there");
-                    host.run(|| interface::disable_offloads(INTERFACE)).expect("it is there");
+                    host.run(|| interface::limit_offloads(INTERFACE, &[])).expect("it is there");
                     host.ip(format!("link set {INTERFACE} address 02:00:00:00:00:0{place}"));
                 }
                 match between {

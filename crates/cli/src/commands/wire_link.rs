@@ -94,7 +94,17 @@ fn medium(words: &[Word<'_>]) -> Result<String, Failure> {
     let Some(trace) = words.iter().find(|word| word.key == TRACE) else {
         // Other media have a rate of their own, and so has a profile.
         let is_named = words.iter().any(|word| [MEDIUM, PROFILE].contains(&word.key));
-        return Ok(if is_named { String::new() } else { format!("rate = \"{FASTEST}\"\n") });
+        if is_named {
+            return Ok(String::new());
+        }
+        // What comes at once to a link without a limit passes.
+        let has_queue = words.iter().any(|word| word.key == "queue" || word.key.starts_with("queue."));
+        let queue = if rate.is_some() || has_queue {
+            ""
+        } else {
+            "queue = { kind = \"fifo\", limit = \"100000 packets\" }\n"
+        };
+        return Ok(format!("rate = \"{FASTEST}\"\n{queue}"));
     };
     if let Some(rate) = rate {
         return Err(Failure::input(format_args!(
@@ -290,7 +300,10 @@ mod tests {
 
     #[test]
     fn without_a_rate_the_link_is_as_fast_as_can_be() {
-        assert!(table(&words("30 ms", "", "")).contains(FASTEST));
+        let text = table(&words("30 ms", "", ""));
+        assert!(text.contains(FASTEST) && text.contains("100000 packets"), "{text}");
+        assert!(!table(&words("30 ms, fq-codel", "", "")).contains("100000"));
+        assert!(!table(&words("30 ms", "1 Mbit/s", "")).contains("100000"));
         // Unless its medium has a rate of its own.
         for medium in ["medium=wifi", "medium=atm"] {
             let loaded = load(&words(medium, "", "")).unwrap_or_else(|failure| panic!("{}", failure.message));

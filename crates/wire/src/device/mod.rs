@@ -1,5 +1,6 @@
 //! Where a relay reads frames from and writes them to, one per station of a link.
 
+mod offload;
 mod ring;
 mod tun;
 
@@ -21,7 +22,8 @@ pub fn open_tun(name: &str, mtu: usize) -> io::Result<Box<dyn Device>> {
 }
 
 /// Takes what arrives at the Ethernet interface `name` of the calling thread's network namespace, whose MTU is that of the
-/// link already. Both ends of its pair do without offloads ([`disable_offloads`](trunkline_io::interface::disable_offloads)).
+/// link already. Both ends of its pair have no other offloads than TCP's
+/// ([`limit_offloads`](trunkline_io::interface::limit_offloads)).
 ///
 /// # Errors
 /// If there is no such interface; without the right to (`CAP_NET_RAW` in the namespace).
@@ -59,9 +61,9 @@ pub trait Device: Send {
     /// which they were received.
     fn is_stamped(&self) -> bool;
 
-    /// Hands over frames that are there, at most `most` of them and in the order of their arrival, and says how many:
-    /// fewer than `most` only if there are no more. Never waits. `buffer` gives an empty buffer with room for the largest
-    /// frame.
+    /// Hands over waiting frames in the order of their arrival, and returns true if more may be waiting: it stops after `most`
+    /// frames, and those that the kernel gave with the last of them. Never waits. `buffer` returns an empty buffer with room for
+    /// the largest frame.
     ///
     /// # Errors
     /// If the device is gone.
@@ -70,7 +72,7 @@ pub trait Device: Send {
         most: usize,
         buffer: &mut dyn FnMut() -> Vec<u8>,
         take: &mut dyn FnMut(Frame),
-    ) -> io::Result<usize>;
+    ) -> io::Result<bool>;
 
     /// Sends frames, in their order, and says how many the kernel took; it takes no more than its buffers hold, and the
     /// others are lost.

@@ -1,12 +1,13 @@
 //! A packet socket's ring on one end of a pair of virtual Ethernet interfaces.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use trunkline_core::Time;
 use trunkline_io::clock::{self, Stamps};
 use trunkline_io::packet_ring::PacketRing;
 
+use super::offload::{self, Joined};
 use super::{Device, Frame, Layer, is_gone};
 
 /// After so many looks at an empty ring the socket is asked whether that which keeps it readable is an error.
@@ -20,11 +21,21 @@ pub(super) struct RingDevice {
     emptied: bool,
     /// Looks at an empty ring, one after another.
     in_vain: u32,
+    /// Frames that made no sense.
+    refused: u64,
+    joined: Vec<Joined>,
 }
 
 impl RingDevice {
     pub(super) fn open(name: &str) -> io::Result<RingDevice> {
-        Ok(RingDevice { ring: PacketRing::open(name)?, stamps: Stamps::new(), emptied: true, in_vain: 0 })
+        Ok(RingDevice {
+            ring: PacketRing::open(name)?,
+            stamps: Stamps::new(),
+            emptied: true,
+            in_vain: 0,
+            refused: 0,
+            joined: Vec::with_capacity(PacketRing::BATCH),
+        })
     }
 }
 
@@ -46,8 +57,9 @@ impl Device for RingDevice {
         most: usize,
         buffer: &mut dyn FnMut() -> Vec<u8>,
         take: &mut dyn FnMut(Frame),
-    ) -> io::Result<usize> {
-        let RingDevice { ring, stamps, emptied, .. } = self;
+    ) -> io::Result<bool> {
+        let RingDevice { ring, stamps, emptied, refused, .. } = self;
+        let largest = ring.largest();
         let mut now = None;
         let received = ring.receive(most, |frame| {
             let now = now.get_or_insert_with(|| {
@@ -60,9 +72,20 @@ impl Device for RingDevice {
                 *now = clock::raw_now();
                 at = at.min(*now);
             }
-            let mut bytes = buffer();
-            bytes.extend_from_slice(frame.bytes);
-            take(Frame { at: Time::from_nanos(at), bytes });
+            let cut = |offload| {
+                offload::cut(Layer::Ethernet, &offload, frame.bytes, |head, rest| {
+                    if head.len() + rest.len() > largest {
+                        *refused += 1;
+                        return;
+                    }
+                    let mut bytes = buffer();
+                    bytes.extend_from_slice(head);
+                    bytes.extend_from_slice(rest);
+                    take(Frame { at: Time::from_nanos(at), bytes });
+                })
+            };
+            let count = frame.offload.map_or(0, cut);
+            *refused += u64::from(count == 0);
         });
         self.emptied = received < most;
         self.in_vain = if received == 0 { self.in_vain + 1 } else { 0 };
@@ -74,24 +97,37 @@ impl Device for RingDevice {
                 return Err(error);
             }
         }
-        Ok(received)
+        Ok(received == most)
     }
 
     fn send(&mut self, frames: &[Frame]) -> io::Result<usize> {
-        let (mut done, mut taken) = (0, 0);
-        while done < frames.len() {
-            match self.ring.send(frames[done..].iter().map(|frame| &frame.bytes[..])) {
-                Ok(sent) => (done, taken) = (done + sent, taken + sent),
-                Err(error) if is_gone(&error) => return Err(error),
-                // The first of these is lost.
-                Err(_) => done += 1,
+        let mut taken = 0;
+        for frames in frames.chunks(PacketRing::BATCH) {
+            self.joined.clear();
+            offload::join(Layer::Ethernet, frames, &mut self.joined);
+            let mut pieces = [IoSlice::new(&[]); 2 * PacketRing::BATCH];
+            offload::pieces(&self.joined, frames, &mut pieces);
+            let (mut joined, mut pieces) = (&self.joined[..], &pieces[..]);
+            while !joined.is_empty() {
+                let mut rest = pieces;
+                let packets = joined.iter().map(|one| rest.split_off(..=one.frames).unwrap_or_default());
+                let (sent, passed) = match self.ring.send(packets) {
+                    Ok(sent) => (sent, sent),
+                    Err(error) if is_gone(&error) => return Err(error),
+                    // The first of these is lost.
+                    Err(_) => (0, 1),
+                };
+                let frames = |joined: &[Joined]| joined.iter().map(|one| one.frames).sum::<usize>();
+                taken += frames(&joined[..sent]);
+                pieces = &pieces[frames(&joined[..passed]) + passed..];
+                joined = &joined[passed..];
             }
         }
         Ok(taken)
     }
 
     fn overflowed(&mut self) -> u64 {
-        self.ring.overflowed()
+        self.ring.overflowed() + core::mem::take(&mut self.refused)
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {

@@ -1,27 +1,36 @@
-//! A TUN interface: IP packets, one system call for each.
+//! A TUN interface: IP packets, one system call for each, or for several of TCP.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use trunkline_core::Time;
 use trunkline_io::clock;
+use trunkline_io::offload::Offload;
 use trunkline_io::tun::Tun;
 
+use super::offload::{self, Joined};
 use super::{Device, Frame, Layer, is_gone};
+
+/// The largest packet that the kernel hands over, with its offload.
+const LARGEST: usize = Offload::LENGTH + (1 << 16);
+/// Frames that are joined at a time, with their offloads.
+const PIECES: usize = 128;
 
 /// A TUN interface. The kernel does not stamp what it passes on: frames bear the time at which they are read.
 pub(super) struct TunDevice {
     tun: Tun,
     mtu: usize,
-    /// Packets that were larger than they may be.
-    oversized: u64,
-    /// A buffer into which nothing came.
-    spare: Option<Vec<u8>>,
+    /// Packets that were larger than they may be, or made no sense.
+    refused: u64,
+    /// The packet that is read.
+    packet: Vec<u8>,
+    joined: Vec<Joined>,
 }
 
 impl TunDevice {
     pub(super) fn create(name: &str, mtu: usize) -> io::Result<TunDevice> {
-        Ok(TunDevice { tun: Tun::create(name)?, mtu, oversized: 0, spare: None })
+        let (packet, joined) = (Vec::with_capacity(LARGEST), Vec::with_capacity(PIECES / 2));
+        Ok(TunDevice { tun: Tun::create_with_offloads(name)?, mtu, refused: 0, packet, joined })
     }
 }
 
@@ -31,8 +40,7 @@ impl Device for TunDevice {
     }
 
     fn largest(&self) -> usize {
-        // The kernel cuts a packet to the room that it finds: what fills the last byte was larger than it may be.
-        self.mtu + 1
+        self.mtu
     }
 
     fn is_stamped(&self) -> bool {
@@ -44,33 +52,53 @@ impl Device for TunDevice {
         most: usize,
         buffer: &mut dyn FnMut() -> Vec<u8>,
         take: &mut dyn FnMut(Frame),
-    ) -> io::Result<usize> {
+    ) -> io::Result<bool> {
+        let TunDevice { tun, mtu, refused, packet, .. } = self;
         let mut received = 0;
         while received < most {
-            let mut bytes = self.spare.take().unwrap_or_else(&mut *buffer);
-            if let Err(error) = self.tun.receive(&mut bytes) {
-                self.spare = Some(bytes);
-                return if is_gone(&error) { Err(error) } else { Ok(received) };
+            packet.clear();
+            if let Err(error) = tun.receive(packet) {
+                return if is_gone(&error) { Err(error) } else { Ok(false) };
             }
-            if bytes.len() > self.mtu {
-                self.oversized += 1;
-                bytes.clear();
-                self.spare = Some(bytes);
+            let at = Time::from_nanos(clock::raw_now());
+            let Some((offload, packet)) =
+                packet.split_first_chunk().and_then(|(front, packet)| Some((Offload::read(front)?, packet)))
+            else {
+                *refused += 1;
                 continue;
-            }
-            take(Frame { at: Time::from_nanos(clock::raw_now()), bytes });
-            received += 1;
+            };
+            let count = offload::cut(Layer::Ip, &offload, packet, |head, rest| {
+                if head.len() + rest.len() > *mtu {
+                    *refused += 1;
+                    return;
+                }
+                let mut bytes = buffer();
+                bytes.extend_from_slice(head);
+                bytes.extend_from_slice(rest);
+                take(Frame { at, bytes });
+                received += 1;
+            });
+            *refused += u64::from(count == 0);
         }
-        Ok(most)
+        Ok(true)
     }
 
     fn send(&mut self, frames: &[Frame]) -> io::Result<usize> {
         let mut taken = 0;
-        for frame in frames {
-            match self.tun.send(&frame.bytes) {
-                Ok(()) => taken += 1,
-                Err(error) if is_gone(&error) => return Err(error),
-                Err(_) => {}
+        for frames in frames.chunks(PIECES / 2) {
+            self.joined.clear();
+            offload::join(Layer::Ip, frames, &mut self.joined);
+            let mut pieces = [IoSlice::new(&[]); PIECES];
+            offload::pieces(&self.joined, frames, &mut pieces);
+            let mut pieces = &pieces[..];
+            for one in &self.joined {
+                let (packet, rest) = pieces.split_at(one.frames + 1);
+                pieces = rest;
+                match self.tun.send_pieces(packet) {
+                    Ok(()) => taken += one.frames,
+                    Err(error) if is_gone(&error) => return Err(error),
+                    Err(_) => {}
+                }
             }
         }
         Ok(taken)
@@ -78,7 +106,7 @@ impl Device for TunDevice {
 
     /// Only those that were larger than the interface's MTU: the kernel counts the others at the interface.
     fn overflowed(&mut self) -> u64 {
-        core::mem::take(&mut self.oversized)
+        core::mem::take(&mut self.refused)
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {

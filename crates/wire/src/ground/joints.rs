@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 
 use nix::libc::{EACCES, ENODEV, ENOENT, ENOTTY, ENXIO};
-use trunkline_io::interface;
+use trunkline_io::interface::{self, TCP_OFFLOADS};
 use trunkline_io::tun::Tun;
 
 use super::namespace::Network;
@@ -48,11 +48,11 @@ pub(super) fn pair(
     let behind = format!("l{}p{}", station.link, station.port);
     inside(host, || {
         Netlink::open()?.add_pair((name, station.mac), (&behind, hub.descriptor()))?;
-        interface::disable_offloads(name)
+        interface::limit_offloads(name, &TCP_OFFLOADS)
     })?;
     let device = inside(hub, || {
         let netlink = Netlink::open()?;
-        interface::disable_offloads(&behind)?;
+        interface::limit_offloads(&behind, &TCP_OFFLOADS)?;
         netlink.set_up_with(netlink.index(&behind)?, largest, QUEUE)?;
         device::open_ring(&behind)
     })?;

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use trunkline_core::{Ecn, Port, Seed, Time};
 use trunkline_experiment::Experiment;
 
-use super::header::{self, Header, checksum};
+use super::header::{self, Header};
 use super::{CoreConfig, RelayCore, Stations, too_big};
+use crate::checksum::checksum;
 use crate::device::{Frame, Layer};
 
 const MTU: u32 = 100;

@@ -5,6 +5,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use trunkline_core::{Bytes, Ecn};
 
 use super::FlowKey;
+use crate::checksum::updated;
 use crate::device::Layer;
 
 pub(super) const ETHERNET: usize = 14;
@@ -182,27 +183,4 @@ pub fn mark(layer: Layer, frame: &mut [u8]) -> bool {
         }
         _ => false,
     }
-}
-
-/// An Internet checksum after one word has changed (RFC 1624 section 3, equation 3).
-fn updated(checksum: u16, old: u16, new: u16) -> u16 {
-    let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-    !fold(u64::from(sum))
-}
-
-/// The Internet checksum of these pieces (RFC 1071), each but the last of an even length.
-pub(super) fn checksum(pieces: &[&[u8]]) -> u16 {
-    let words = |piece: &[u8]| -> u64 {
-        let (words, rest) = piece.as_chunks::<2>();
-        let last = rest.first().map_or(0, |&byte| u64::from(byte) << 8);
-        words.iter().map(|&word| u64::from(u16::from_be_bytes(word))).sum::<u64>() + last
-    };
-    !fold(pieces.iter().map(|piece| words(piece)).sum())
-}
-
-fn fold(mut sum: u64) -> u16 {
-    while sum > u64::from(u16::MAX) {
-        sum = (sum & 0xFFFF) + (sum >> 16);
-    }
-    sum as u16
 }

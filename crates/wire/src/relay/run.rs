@@ -116,11 +116,11 @@ fn receive(
     let mut total = 0;
     for (port, device) in (0..).map(Port).zip(devices) {
         let (buffers, mut intake) = core.intake(port);
-        let received = device.receive(BATCH, &mut || buffers.get(), &mut |frame| {
+        let has_more = device.receive(BATCH, &mut || buffers.get(), &mut |frame| {
             intake.take(Frame { at: clock.from_raw(frame.at.as_nanos()), ..frame });
+            total += 1;
         })?;
-        core.set_more(port, received == BATCH);
-        total += received;
+        core.set_more(port, has_more);
     }
     Ok(total)
 }

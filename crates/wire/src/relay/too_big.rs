@@ -3,7 +3,8 @@
 
 use core::net::IpAddr;
 
-use super::header::{ETHERNET, Header, ICMP, ICMPV6, checksum};
+use super::header::{ETHERNET, Header, ICMP, ICMPV6};
+use crate::checksum::checksum;
 
 /// How much of the packet comes back with it: messages of ICMP have at most 576 bytes (RFC 1812 section 4.3.2.3), those of
 /// ICMPv6 1280 (RFC 4443 section 2.4).

@@ -6,10 +6,11 @@ use proptest::prelude::*;
 use trunkline_core::{Destination, Ecn, FlowId, Port, Time};
 
 use super::{Log, Seen, at, config, ipv4, leaving, medium_between, number, relay};
+use crate::checksum::checksum;
 use crate::device::{Frame, Layer};
 use crate::relay::flows::{Flows, MOST};
 use crate::relay::fuzz::fuzz_frames;
-use crate::relay::header::{self, Header, checksum};
+use crate::relay::header::{self, Header};
 use crate::relay::{CoreConfig, FlowKey, Hop, LINK_DOWN, RelayCore, Stations};
 
 fn ipv6(next: u8, extensions: &[u8], transport: &[u8]) -> Vec<u8> {

@@ -10,8 +10,8 @@ use trunkline_core::{PacketId, Port, Seed, Time};
 use trunkline_experiment::{Experiment, Files, FilesError};
 use trunkline_network::Medium;
 
-use super::header::checksum;
 use super::{Capture, CoreConfig, RelayCore, Stations};
+use crate::checksum::checksum;
 use crate::device::{Frame, Layer};
 
 const MTU: u32 = 1500;

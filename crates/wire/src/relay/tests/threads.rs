@@ -30,10 +30,10 @@ impl Device for Pipe {
         most: usize,
         buffer: &mut dyn FnMut() -> Vec<u8>,
         take: &mut dyn FnMut(Frame),
-    ) -> io::Result<usize> {
+    ) -> io::Result<bool> {
         let mut bytes = [0; 2048];
-        for received in 0..most {
-            let Ok(got) = self.0.recv(&mut bytes) else { return Ok(received) };
+        for _ in 0..most {
+            let Ok(got) = self.0.recv(&mut bytes) else { return Ok(false) };
             if got == 1 {
                 return Err(io::Error::other("gone"));
             }
@@ -41,7 +41,7 @@ impl Device for Pipe {
             buffer.extend_from_slice(&bytes[..got]);
             take(Frame { at: Time::from_nanos(clock::raw_now()), bytes: buffer });
         }
-        Ok(most)
+        Ok(true)
     }
     fn send(&mut self, frames: &[Frame]) -> io::Result<usize> {
         Ok(frames.iter().filter(|frame| self.0.send(&frame.bytes).is_ok()).count())
