@@ -200,3 +200,63 @@ fn a_capture_on_a_full_disk_ends_and_the_program_does_not() {
         ran.err
     );
 }
+
+/// Sends three megabytes, and expects their hash back.
+const CLIENT: &str = r#"
+import hashlib, random, socket, time
+data = random.Random(7).randbytes(3_000_000)
+for attempt in range(200):
+    try:
+        connection = socket.create_connection(("server", 7000))
+        break
+    except OSError:
+        time.sleep(0.05)
+connection.sendall(data)
+connection.shutdown(socket.SHUT_WR)
+assert connection.makefile("rb").read() == hashlib.sha256(data).digest()
+"#;
+const SERVER: &str = r#"
+import hashlib, socket
+connection, _ = socket.create_server(("", 7000)).accept()
+connection.sendall(hashlib.sha256(connection.makefile("rb").read()).digest())
+connection.close()
+"#;
+
+/// The kernel hands many segments to the relay as one packet without checksums; the link must see ordinary packets.
+#[test]
+fn tcp_crosses_a_link_in_packets_of_its_mtu_with_right_checksums() {
+    let Some(bench) = bench() else { return };
+    let tshark = "the Debian package `tshark`";
+    if !is_installed("tshark", tshark) || !is_installed("python3", "the Debian package `python3`") {
+        return;
+    }
+    bench.write("client.py", CLIENT);
+    bench.write("server.py", SERVER);
+    for devices in ["tun", "ethernet"] {
+        let with = ["--devices", devices, "--pcap", devices, "--with", "server=python3 server.py", "--"];
+        let arguments =
+            [&["--link", "200 Mbit/s, 1 ms, 1 MB"], &with[..], &["python3", "client.py"]].concat();
+        wire(&bench, &arguments).ok();
+        for end in ["client", "server"] {
+            let file = bench.path(&format!("{devices}/link-{end}.pcapng"));
+            let mut tshark = Command::new("tshark");
+            tshark.arg("-r").arg(file).args([
+                "-o",
+                "tcp.check_checksum:TRUE",
+                "-o",
+                "ip.check_checksum:TRUE",
+            ]);
+            let fields = ["-Y", "tcp", "-T", "fields", "-e", "tcp.checksum.status", "-e", "tcp.len"];
+            let output = tshark.args(fields).output().expect("it was there before");
+            let text = String::from_utf8(output.stdout).unwrap();
+            let packets: Vec<(&str, u32)> = text
+                .lines()
+                .filter_map(|line| line.split_once('\t'))
+                .map(|(sum, len)| (sum, len.parse().unwrap()))
+                .collect();
+            let bytes: u32 = packets.iter().map(|(_, len)| len).sum();
+            assert!(bytes >= 3_000_032, "{devices}, {end}: {bytes} bytes");
+            assert!(packets.iter().all(|&(sum, len)| sum == "1" && len <= 1460), "{devices}, {end}");
+        }
+    }
+}
