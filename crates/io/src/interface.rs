@@ -52,7 +52,7 @@ pub const TCP_OFFLOADS: [&str; 6] = [
 /// and cuts segments to the MTU before packets leave the interface.
 ///
 /// # Errors
-/// If there is no such interface, or without the right to (`CAP_NET_ADMIN`).
+/// If there is no such interface, or without the right to (`CAP_NET_ADMIN`); if the kernel has more features than are known here.
 pub fn limit_offloads(name: &str, kept: &[&str]) -> io::Result<()> {
     const OFFLOADS: [&str; 6] =
         ["segmentation", "tx-checksum", "tx-scatter", "rx-gro", "tx-gso", "rx-udp-gro"];
@@ -73,6 +73,16 @@ pub fn limit_offloads(name: &str, kept: &[&str]) -> io::Result<()> {
 
 /// The names of an interface's features, by number.
 fn features(name: &str) -> io::Result<Vec<String>> {
+    let mut sizes =
+        SetSizes { command: ETHTOOL_GSSET_INFO, reserved: 0, sets: 1 << ETH_SS_FEATURES, sizes: [0] };
+    ethtool(name, &mut sizes)?;
+    // The kernel writes all names, whatever room there is.
+    if sizes.sizes[0] as usize > FEATURES {
+        return Err(io::Error::other(format!(
+            "the kernel has {} features of interfaces, more than {FEATURES}",
+            sizes.sizes[0]
+        )));
+    }
     let mut names = FeatureNames {
         command: ETHTOOL_GSTRINGS,
         set: ETH_SS_FEATURES,
@@ -89,12 +99,22 @@ fn features(name: &str) -> io::Result<Vec<String>> {
 
 // linux/ethtool.h
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 const ETH_SS_FEATURES: u32 = 4;
 /// Linux keeps features in 64 bits.
 const FEATURES: usize = 64;
 const WORDS: usize = FEATURES / 32;
+
+#[repr(C)]
+struct SetSizes {
+    command: u32,
+    reserved: u32,
+    /// The sets of names that are asked for, a bit for each.
+    sets: u64,
+    sizes: [u32; 1],
+}
 
 #[repr(C)]
 struct FeatureNames {

@@ -255,9 +255,10 @@ impl Ring {
         let header = unsafe { start.cast::<libc::tpacket2_hdr>().read() };
         let offset = usize::from(header.tp_mac).min(self.slot);
         let length = (header.tp_snaplen as usize).min(self.slot - offset);
-        // SAFETY: as above; offset and length stay within the slot.
-        let bytes = unsafe { core::slice::from_raw_parts(start, offset + length) };
-        let (front, bytes) = bytes.split_at(offset);
+        let front = offset.min(Offload::LENGTH);
+        // SAFETY: as above; offset and length stay within the slot, and the offload is behind the slot's header.
+        let bytes = unsafe { core::slice::from_raw_parts(start.add(offset - front), front + length) };
+        let (front, bytes) = bytes.split_at(front);
         let stamp = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
         let frame = RingFrame { stamp, offload: front.last_chunk().and_then(Offload::read), bytes };
         let is_whole = header.tp_snaplen == header.tp_len && length == header.tp_len as usize;

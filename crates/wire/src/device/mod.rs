@@ -62,7 +62,7 @@ pub trait Device: Send {
     fn is_stamped(&self) -> bool;
 
     /// Hands over waiting frames in the order of their arrival, and returns true if more may be waiting: it stops after `most`
-    /// frames, and those that the kernel gave with the last of them. Never waits. `buffer` returns an empty buffer with room for
+    /// packets of the kernel, each of which may be several frames. Never waits. `buffer` returns an empty buffer with room for
     /// the largest frame.
     ///
     /// # Errors

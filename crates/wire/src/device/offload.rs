@@ -4,7 +4,7 @@
 
 use std::io::IoSlice;
 
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Time};
 use trunkline_io::offload::{Checksum, Offload, Segments};
 
 use super::{Frame, Layer};
@@ -31,12 +31,7 @@ const LARGEST: usize = 0xFFFF;
 const TOGETHER: Duration = Duration::from_micros(50);
 
 /// Calls `each` with every packet of a frame, in two pieces, and returns their number: 0 if the frame is malformed.
-pub(super) fn cut(
-    layer: Layer,
-    offload: &Offload,
-    frame: &[u8],
-    mut each: impl FnMut(&[u8], &[u8]),
-) -> usize {
+fn cut(layer: Layer, offload: &Offload, frame: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> usize {
     let mut room = [0; HEADERS];
     let Offload { checksum: Some(missing), segments } = *offload else {
         each(&[], frame);
@@ -71,6 +66,30 @@ pub(super) fn cut(
         each(own, piece);
     }
     count
+}
+
+/// Calls `take` with every packet of a frame that arrived at `at`, each in a buffer of its own. Returns the number of those that
+/// are not taken because they are larger than `largest`: 1 for a frame that is malformed.
+pub(super) fn take_apart(
+    layer: Layer,
+    (offload, frame): (Option<Offload>, &[u8]),
+    (at, largest): (Time, usize),
+    buffer: &mut dyn FnMut() -> Vec<u8>,
+    take: &mut dyn FnMut(Frame),
+) -> u64 {
+    let mut refused = 0;
+    let each = |head: &[u8], rest: &[u8]| {
+        if head.len() + rest.len() > largest {
+            refused += 1;
+            return;
+        }
+        let mut bytes = buffer();
+        bytes.extend_from_slice(head);
+        bytes.extend_from_slice(rest);
+        take(Frame { at, bytes });
+    };
+    let count = offload.map_or(0, |offload| cut(layer, &offload, frame, each));
+    refused + u64::from(count == 0)
 }
 
 /// The offsets of a TCP packet's headers.

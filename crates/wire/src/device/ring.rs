@@ -72,20 +72,8 @@ impl Device for RingDevice {
                 *now = clock::raw_now();
                 at = at.min(*now);
             }
-            let cut = |offload| {
-                offload::cut(Layer::Ethernet, &offload, frame.bytes, |head, rest| {
-                    if head.len() + rest.len() > largest {
-                        *refused += 1;
-                        return;
-                    }
-                    let mut bytes = buffer();
-                    bytes.extend_from_slice(head);
-                    bytes.extend_from_slice(rest);
-                    take(Frame { at: Time::from_nanos(at), bytes });
-                })
-            };
-            let count = frame.offload.map_or(0, cut);
-            *refused += u64::from(count == 0);
+            let (frame, at) = ((frame.offload, frame.bytes), Time::from_nanos(at));
+            *refused += offload::take_apart(Layer::Ethernet, frame, (at, largest), buffer, take);
         });
         self.emptied = received < most;
         self.in_vain = if received == 0 { self.in_vain + 1 } else { 0 };

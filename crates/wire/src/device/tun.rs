@@ -54,31 +54,17 @@ impl Device for TunDevice {
         take: &mut dyn FnMut(Frame),
     ) -> io::Result<bool> {
         let TunDevice { tun, mtu, refused, packet, .. } = self;
-        let mut received = 0;
-        while received < most {
+        for _ in 0..most {
             packet.clear();
             if let Err(error) = tun.receive(packet) {
                 return if is_gone(&error) { Err(error) } else { Ok(false) };
             }
             let at = Time::from_nanos(clock::raw_now());
-            let Some((offload, packet)) =
-                packet.split_first_chunk().and_then(|(front, packet)| Some((Offload::read(front)?, packet)))
-            else {
-                *refused += 1;
-                continue;
+            let (offload, packet) = match packet.split_first_chunk() {
+                Some((front, packet)) => (Offload::read(front), packet),
+                None => (None, &[][..]),
             };
-            let count = offload::cut(Layer::Ip, &offload, packet, |head, rest| {
-                if head.len() + rest.len() > *mtu {
-                    *refused += 1;
-                    return;
-                }
-                let mut bytes = buffer();
-                bytes.extend_from_slice(head);
-                bytes.extend_from_slice(rest);
-                take(Frame { at, bytes });
-                received += 1;
-            });
-            *refused += u64::from(count == 0);
+            *refused += offload::take_apart(Layer::Ip, (offload, packet), (at, *mtu), buffer, take);
         }
         Ok(true)
     }
