@@ -132,7 +132,7 @@ const TRACE: &str = "file";
 /// The rate of a link for which none is given: the highest that a file takes.
 const FASTEST: &str = "1000 Gbit/s";
 
-/// Above this rate a relay is the limit: it forwards some hundred thousand packets a second.
+/// Above this rate a relay may be the limit: it forwards some hundred thousand packets per second, and more segments of TCP.
 const FORWARDED: Rate = Rate::from_bits_per_second(2_000_000_000);
 /// Below this delay the time that a relay takes to wake up matters.
 const EXACT: Duration = Duration::from_micros(100);
@@ -152,8 +152,8 @@ pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: [bool; 2]) -
     let fastest = named().map(|direction| direction.rate).max();
     if let Some(rate) = fastest.filter(|rate| *rate > FORWARDED) {
         sentences.push(format!(
-            "link `{name}`: {rate} may be more than this machine can forward: above about 2 Gbit/s packets are lost \
-             before the link; `trunkline wire` reports them when it ends"
+            "link `{name}`: {rate} may be more than this machine can forward, some hundred thousand packets per second, or several \
+             Gbit/s of TCP: packets beyond that are lost before the link; `trunkline wire` reports them when it ends"
         ));
     }
     let delays = || link.directions.iter().map(|direction| direction.delay);
