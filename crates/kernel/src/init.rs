@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -78,11 +79,17 @@ pub fn run() -> Result<(), Box<dyn Error>> {
 
 fn set_up() -> Result<(), Box<dyn Error>> {
     let setup: Setup = serde_json::from_slice(&fs::read(SETUP)?)?;
-    // Also where the guest's own `/tmp` covers it.
     std::env::set_current_dir(&setup.folder).map_err(|error| format!("{}: {error}", setup.folder))?;
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run"), ("tmpfs", "/tmp")] {
         mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>)
             .map_err(|error| format!("{place} cannot be mounted: {error}"))?;
+    }
+    if ["/run", "/tmp"].iter().any(|own| Path::new(&setup.folder).starts_with(own)) {
+        // The current folder is still that of the machine, which the guest's own has covered.
+        fs::create_dir_all(&setup.folder)?;
+        mount(Some("."), &*setup.folder, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+            .map_err(|error| format!("{} cannot be mounted: {error}", setup.folder))?;
+        std::env::set_current_dir(&setup.folder)?;
     }
     fs::write("/run/hosts", &setup.names)?;
     // A system without the file does without names.

@@ -40,8 +40,8 @@ mod linux {
             let why = format!("{} is not there; `trunkline kernel build` builds it", kernel.display());
             return trunkline_testkit::skips::skip_without(Missing::UserModeLinux, &why);
         }
-        let folder =
-            tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap_or_else(|error| panic!("{error}"));
+        // Below `/tmp`, where a guest has files of its own beside those of the experiment's folder.
+        let folder = tempfile::tempdir_in("/tmp").unwrap_or_else(|error| panic!("{error}"));
         for (name, text) in [("sink.py", SINK), ("source.py", SOURCE)] {
             std::fs::write(folder.path().join(name), text).unwrap_or_else(|error| panic!("{error}"));
         }
