@@ -369,7 +369,7 @@ test('a run is saved as one file, which without a server shows its charts and pl
   await chart.press('r');
   const moment = file.getByRole('region', { name: /^What happened: voice at/ });
   await expect(moment.locator('.answer')).toHaveText(/^[\d.]+.ms; when it was sent, [\d.]+.kB waited at trunk berlin → ottawa\.$/);
-  for (const title of ['Latency', 'Queue of trunk berlin → ottawa', 'Heard audio of voice, channel 1']) await expect(moment.getByRole('group', { name: `${title}. Chart` })).toBeVisible();
+  for (const title of ['Latency', 'Queue of trunk berlin → ottawa', 'Congestion windows', 'Heard audio of voice, channel 1']) await expect(moment.getByRole('group', { name: `${title}. Chart` })).toBeVisible();
   await expect(moment.getByText(/no packets, and so no cause: trunkline serve/)).toBeVisible();
   await moment.scrollIntoViewIfNeeded();
   await picture(file, 'saved-rewind');

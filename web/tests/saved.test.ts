@@ -28,12 +28,18 @@ test('a saved file finds the place of a dot in the sound that it has', async () 
 
 test('a moment without packets says what was recorded of it, and no cause', () => {
   const moment = { point: 0, repetition: 0, flow: 'voice', at: 1.25, latency: 0.412, from: 0.5, to: 2 };
+  const [flows, stalls]: [[], []] = [[], []];
   const queue = (link: string, bytes: number[]) => ({ link, t: [0, 1, 1.5], bytes });
-  const found = recorded(moment, { flows: [], queues: [queue('access a>b', [0, 100, 0]), queue('trunk a>b', [0, 34_000, 60_000])] });
+  const found = recorded(moment, { flows, stalls, queues: [queue('access a>b', [0, 100, 0]), queue('trunk a>b', [0, 34_000, 60_000])] });
   expect(found.sentence).toBe('412\u202fms; when it was sent, 34.0\u202fkB waited at `trunk a → b`');
   expect([found.message.received, found.queues, found.remedies]).toEqual([1.662, [], undefined]);
-  expect(recorded({ ...moment, latency: undefined }, { flows: [], queues: [queue('trunk a>b', [0, 0, 9])] }).sentence).toBe('It was lost; when it was sent, nothing waited at a link');
-  expect(recorded(moment, { flows: [], queues: [] }).sentence).toBe('412\u202fms');
+  expect(recorded({ ...moment, latency: undefined }, { flows, stalls, queues: [queue('trunk a>b', [0, 0, 9])] }).sentence).toBe('It was lost; when it was sent, nothing waited at a link');
+  expect(recorded(moment, { flows, stalls, queues: [] }).sentence).toBe('412\u202fms');
+  // Of TCP's windows and the machine's stalls it has the part around it.
+  const bulk = { flow: 'bulk', t: [], throughput: [], sampled: [0, 1, 2, 3], retransmissions: [0, 0, 1, 1], window: [1, 2, 3, 4] };
+  const more = recorded(moment, { flows: [bulk], queues: [], stalls: [[0.1, 0.2], [0.4, 0.6], [2.5, 2.6]] });
+  expect(more.connections).toEqual([{ flow: 'bulk', member: 'bulk', t: [1], window: [2] }]);
+  expect(more.stalls).toEqual([[0.4, 0.6]]);
 });
 
 test('the part of a recording begins with the value that held then', () => {

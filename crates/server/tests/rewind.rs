@@ -129,6 +129,15 @@ fn uploads_fill_the_queue_and_three_remedies_are_tried() {
             .all(|one| !one.t.is_empty() && one.window.iter().any(|window| *window > 20_000))
     );
 
+    // The windows of the first connection are kept for those who have no simulator, such as a saved file.
+    let over_time = stored.base.replace("flows/voice", "over-time");
+    let over_time: api::OverTime = serde_json::from_value(stored.server.get(&over_time).json()).unwrap();
+    let bulk = over_time.flows.iter().find(|one| one.flow == "bulk").unwrap();
+    let known: Vec<_> = bulk.sampled.iter().zip(&bulk.window).collect();
+    let first = &found.connections[0];
+    assert!(first.t.iter().zip(&first.window).all(|sample| known.contains(&sample)), "{known:?} {first:?}");
+    assert!(over_time.stalls.is_empty(), "a simulation does not stall");
+
     let remedies = found.remedies.unwrap();
     assert_eq!(
         remedies.names,

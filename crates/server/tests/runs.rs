@@ -328,7 +328,7 @@ fn results_come_as_report_tables_figures_and_traces() {
     let [voice] = over_time.flows.as_slice() else { panic!("{over_time:?}") };
     let bits: f64 = voice.throughput.iter().map(|rate| rate * 0.1).sum();
     assert_eq!((voice.flow.as_str(), bits.round() as usize), ("voice", points.len() * 80 * 8));
-    assert!((voice.t[3] - 0.3).abs() < 1e-9 && voice.sampled.is_empty());
+    assert!((voice.t[3] - 0.3).abs() < 1e-9 && voice.sampled.is_empty() && voice.window.is_empty());
     assert_eq!(voice.throughput.last(), Some(&0.0), "{voice:?}");
     assert!(over_time.queues.is_empty(), "nothing waits on an idle line: {over_time:?}");
     let none = format!("/api/v1/runs/{id}/points/9/repetitions/0/over-time");

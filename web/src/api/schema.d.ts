@@ -530,6 +530,8 @@ export interface components {
             t: number[];
             /** @description Payload received in each interval, in bit/s; 0 at the end. */
             throughput: number[];
+            /** @description Its congestion window at each sample, in bytes. */
+            window: number[];
         };
         /** @description The data that a flow has received. */
         FlowThroughput: {
@@ -780,6 +782,8 @@ export interface components {
             flows: components["schemas"]["FlowOverTime"][];
             /** @description The directions of links in whose queues anything waited. */
             queues: components["schemas"]["QueueOverTime"][];
+            /** @description Stalls of the machine: start and end, in seconds since the start of the repetition. */
+            stalls: number[][];
         };
         /** @description A published study. */
         Paper: {

@@ -80,15 +80,19 @@ export function during({ t, bytes }: Steps, from: number, to: number): Steps {
 }
 
 /** What is known of a moment where no packet is: the records, which name no cause. */
-export function recorded({ at, latency }: BadMoment, { queues }: OverTime): Rewind {
+export function recorded({ at, latency, from, to }: BadMoment, { flows, queues, stalls }: OverTime): Rewind {
   const waiting = queues.map((queue) => ({ link: queue.link, bytes: queue.bytes[lowerBound(queue.t, at + 1e-9) - 1] ?? 0 })).toSorted((a, b) => b.bytes - a.bytes)[0];
   const took = latency === undefined ? 'It was lost' : quantity(latency, 's', 3);
   const queue = waiting && waiting.bytes > 0 ? `${quantity(waiting.bytes, 'B', 3)} waited at \`${waiting.link.replace('>', ' → ')}\`` : queues.length > 0 ? 'nothing waited at a link' : '';
+  const connections = flows.map(({ flow, sampled, window }) => {
+    const [first, end] = [lowerBound(sampled, from), lowerBound(sampled, to)];
+    return { flow, member: flow, t: sampled.slice(first, end), window: window.slice(first, end) };
+  });
   return {
     sentence: queue === '' ? took : `${took}; when it was sent, ${queue}`,
     message: { member: '', sent: at, received: latency === undefined ? null : at + latency },
-    parts: [], t: [], queues: [], events: [], connections: [], stalls: [],
-    note: 'This file has no packets, and so no cause: `trunkline serve` with this run names it, with each drop and mark, the windows of TCP, and remedies.',
+    parts: [], t: [], queues: [], events: [], connections, stalls: stalls.filter(([start = 0, end = 0]) => start <= to && end >= from),
+    note: 'This file has no packets, and so no cause: `trunkline serve` with this run names it, with each drop and mark, and remedies.',
   };
 }
 

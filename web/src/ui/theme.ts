@@ -1,4 +1,5 @@
 /** Light, dark, or as the system says: chosen once, kept in this browser, applied to the root element. */
+import type { Plot } from './chart';
 import { keep, kept } from './kept';
 
 export { seriesVariable } from './series';
@@ -46,3 +47,11 @@ function read(): ThemeChoice {
 }
 
 dark.addEventListener('change', applyTheme);
+
+/** Shades parts of x over the height of a plot. */
+export function shade({ context, x, top, height, ratio }: Plot, bands: readonly { from: number; to: number; colour: string }[]): void {
+  for (const { from, to, colour } of bands) {
+    context.fillStyle = `color-mix(in srgb, ${themeColour(colour)} 35%, transparent)`;
+    context.fillRect(x(from), top, Math.max(x(to) - x(from), ratio), height);
+  }
+}

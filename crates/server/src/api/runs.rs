@@ -194,6 +194,8 @@ pub struct OverTime {
     pub flows: Vec<FlowOverTime>,
     /// The directions of links in whose queues anything waited.
     pub queues: Vec<QueueOverTime>,
+    /// Stalls of the machine: start and end, in seconds since the start of the repetition.
+    pub stalls: Vec<[f64; 2]>,
 }
 
 /// A flow over time. All times are in seconds since the start of the repetition.
@@ -209,6 +211,8 @@ pub struct FlowOverTime {
     pub sampled: Vec<f64>,
     /// Segments that this connection had retransmitted until then.
     pub retransmissions: Vec<u64>,
+    /// Its congestion window at each sample, in bytes.
+    pub window: Vec<u64>,
 }
 
 /// A queue over time.

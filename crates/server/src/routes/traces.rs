@@ -155,7 +155,7 @@ pub(super) fn distribution(trace: &FilePath, points: usize) -> Result<Cdf, ApiEr
     })
 }
 
-/// Throughput, retransmissions and backlogs over time.
+/// Throughput, retransmissions, congestion windows, backlogs and stalls of the machine over time.
 #[utoipa::path(
     get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/over-time", tag = "runs", params(Repetition),
     responses((status = 200, body = OverTime))
@@ -167,7 +167,7 @@ pub(crate) async fn over_time(
     app.blocking(move |app| Ok(Json(shown(&app.repetition(which)?)?))).await
 }
 
-/// Throughput, retransmissions and backlogs of a repetition.
+/// A repetition over time.
 pub(super) fn shown(repetition: &StoredRepetition) -> Result<OverTime, ApiError> {
     let summary = repetition.summary.as_ref();
     let interval = SHORTEST.max(summary.map_or(SHORTEST, |summary| summary.duration / INTERVALS));
@@ -185,6 +185,7 @@ pub(super) fn shown(repetition: &StoredRepetition) -> Result<OverTime, ApiError>
             throughput: received.bits.iter().map(|bits| *bits as f64 / interval.as_secs_f64()).collect(),
             sampled: samples.iter().map(|sample| sample.at.as_secs_f64()).collect(),
             retransmissions: samples.iter().map(|sample| sample.retransmissions.all).collect(),
+            window: samples.iter().map(|sample| sample.congestion_window.count()).collect(),
         })
     };
     let queue = |link: &LinkSummary| QueueOverTime {
@@ -193,9 +194,14 @@ pub(super) fn shown(repetition: &StoredRepetition) -> Result<OverTime, ApiError>
         bytes: link.backlog_over_time.iter().map(|(_, waiting)| waiting.count()).collect(),
     };
     let links = summary.into_iter().flat_map(|summary| &summary.links);
+    let stalls = summary.and_then(|summary| summary.stalls.as_ref());
+    let stalls = stalls.into_iter().flat_map(|stalls| &stalls.over_time);
     Ok(OverTime {
         flows: repetition.traces.iter().map(flow).collect::<Result<_, ApiError>>()?,
         queues: links.filter(|link| !link.backlog_over_time.is_empty()).map(queue).collect(),
+        stalls: stalls
+            .map(|(start, length)| [start.as_secs_f64(), (*start + *length).as_secs_f64()])
+            .collect(),
     })
 }
 
