@@ -1,6 +1,6 @@
 /** Every page in light and dark: read by axe, and without a scroll bar at the side of a phone. */
 import type { Page, Request } from '@playwright/test';
-import { at, draft, expect, experiment, learned, picture, read, run, server, test } from './use';
+import { address, at, draft, expect, experiment, learned, picture, read, routes, run, test } from './use';
 
 let first = 0;
 let second = 0;
@@ -11,13 +11,6 @@ test.beforeAll(async ({ request }) => {
   first = await run(request, text(7));
   second = await run(request, text(9));
 });
-
-const routes = (): Record<string, string> => ({
-  start: '/start', draw: '/edit', runs: '/runs', run: `/runs/${first}`, figures: `/runs/${first}?tab=figures`, latency: `/runs/${first}?tab=latency`, moment: `/runs/${first}?tab=latency&point=1&flow=voice&at=1&from=0.5&to=1.5`,
-  distribution: `/runs/${first}?tab=distribution`, links: `/runs/${first}?tab=links`, sound: `/runs/${first}?tab=sound`, file: `/runs/${first}?tab=file`, downloads: `/runs/${first}?tab=downloads`,
-  lacking: '/runs/999999', job: '/jobs/none', nowhere: '/nowhere', login: '/login', compare: `/compare/${first}/${second}`, definitions: '/definitions/latency_mean', papers: '/papers', study: '/papers/schiavoni2013', advise: '/advise', plan: '/plan', agents: '/agents', paths: '/paths', path: '/paths/home', docs: '/docs/metrics.html',
-});
-const address = (path: string) => (path.startsWith('/docs/') ? server() + path : at(path));
 
 // What is on its way from the server.
 const pending = new Set<Request>();
@@ -35,7 +28,7 @@ for (const theme of ['light', 'dark'] as const) {
     void browser;
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     const faults: string[] = [];
-    for (const [name, path] of Object.entries(routes())) {
+    for (const [name, path] of Object.entries(routes(first, second))) {
       await page.goto(address(path));
       await settled(page);
       faults.push(...(await read(page, name)));
@@ -85,7 +78,7 @@ test('no page scrolls sideways on a phone, and all fit a projector', async ({ pa
   const wide: string[] = [];
   for (const width of [380, 1920]) {
     await page.setViewportSize({ width, height: width === 380 ? 800 : 1080 });
-    for (const [name, path] of Object.entries(routes())) {
+    for (const [name, path] of Object.entries(routes(first, second))) {
       await page.goto(address(path));
       await settled(page);
       const sizes = await page.evaluate(() => [document.documentElement, document.querySelector('main')!].map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));

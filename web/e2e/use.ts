@@ -7,7 +7,8 @@ import { expect, test as base, type APIRequestContext, type Page, type Request }
 
 export { expect };
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** The program that looks for faults of accessibility. */
+export const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface Violation {
   id: string;
@@ -15,7 +16,8 @@ interface Violation {
   nodes: { target: unknown[]; failureSummary?: string }[];
 }
 
-const output = join(dirname(fileURLToPath(import.meta.url)), 'output');
+/** The folder of the pictures. */
+export const output = join(dirname(fileURLToPath(import.meta.url)), 'output');
 
 /** Two hosts, a line, and voices beside a bulk transfer: some seconds of simulation. */
 export function experiment(name: string, { seed = 7, rate = '1594 kbit/s', seconds = 20, repetitions = 3 } = {}): string {
@@ -65,6 +67,20 @@ export function server(): string {
 /** A page of the application. */
 export function at(path: string): string {
   return `${server()}/#${path}`;
+}
+
+/** Every view, by a name: some are of two runs. */
+export function routes(first: number, second: number): Record<string, string> {
+  return {
+    start: '/start', draw: '/edit', runs: '/runs', run: `/runs/${first}`, figures: `/runs/${first}?tab=figures`, latency: `/runs/${first}?tab=latency`, moment: `/runs/${first}?tab=latency&point=1&flow=voice&at=1&from=0.5&to=1.5`,
+    distribution: `/runs/${first}?tab=distribution`, links: `/runs/${first}?tab=links`, sound: `/runs/${first}?tab=sound`, file: `/runs/${first}?tab=file`, downloads: `/runs/${first}?tab=downloads`,
+    lacking: '/runs/999999', job: '/jobs/none', nowhere: '/nowhere', login: '/login', compare: `/compare/${first}/${second}`, definitions: '/definitions/latency_mean', papers: '/papers', study: '/papers/schiavoni2013', advise: '/advise', plan: '/plan', agents: '/agents', paths: '/paths', path: '/paths/home', docs: '/docs/metrics.html',
+  };
+}
+
+/** The address of a view. */
+export function address(path: string): string {
+  return path.startsWith('/docs/') ? server() + path : at(path);
 }
 
 /** Saves what is seen, for people to look at. */

@@ -69,6 +69,9 @@ fn browser(program: &Path) -> Result<(), String> {
     if !Path::new("/usr/bin/chromium").exists() {
         return crate::test::skip("the page is not used in a browser: install the Debian package `chromium`");
     }
+    if !Path::new("/usr/bin/firefox-esr").exists() {
+        crate::test::skip("the page is not opened in Firefox: install the Debian package `firefox-esr`")?;
+    }
     step("page: in a browser", run(&["run", "e2e"]).env("TRUNKLINE_BIN", program))
 }
 
