@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { APIRequestContext, Page } from '@playwright/test';
-import { at, begin, expect, finished, picture, server, test } from './use';
+import { at, begin, draft, expect, finished, picture, server, test } from './use';
 
 /** Edits of each example, an even number. */
 const EDITS = Number(process.env.TRUNKLINE_EDITS ?? 2);
@@ -63,21 +63,7 @@ count = 64
   await expect.poll(async () => Number(await page.locator('[data-received]').getAttribute('data-received'))).toBeGreaterThan(6_400);
   const busy = await meter(page);
   const before = await busy();
-  const gaps = await page.evaluate(
-    () =>
-      new Promise<number[]>((resolve) => {
-        const gaps: number[] = [];
-        const from = performance.now();
-        let last = from;
-        const step = (now: number) => {
-          gaps.push(now - last);
-          last = now;
-          if (now - from < 8_000) requestAnimationFrame(step);
-          else resolve(gaps.slice(1));
-        };
-        requestAnimationFrame(step);
-      }),
-  );
+  const gaps = await framesOf(page, 8_000);
   const share = ((await busy()) - before) / 8;
   await picture(page, 'live-64-channels');
   const run = await finished(request, job);
@@ -88,15 +74,40 @@ count = 64
   // What arrived last is counted with the next picture.
   await expect.poll(() => counts.getAttribute('data-received').then(Number)).toBe(sent);
   const [received, measured, missed] = await Promise.all(['data-received', 'data-measured', 'data-missed'].map(async (name) => Number(await counts.getAttribute(name))));
-  const long = gaps.filter((gap) => gap > 25).length;
-  gaps.sort((a, b) => a - b);
-  console.log(`live, 64 channels x 100/s: ${gaps.length} frames in 8 s, median ${gaps[gaps.length >> 1]?.toFixed(1)} ms, longest ${gaps.at(-1)?.toFixed(1)} ms, ${long} frames dropped, main thread busy ${(share * 100).toFixed(0)} %; ${received} records here of ${measured} measured, ${missed} updates missed; the run has ${sent} messages`);
+  console.log(`live, 64 channels x 100/s: ${said(gaps)}, main thread busy ${(share * 100).toFixed(0)} %; ${received} records here of ${measured} measured, ${missed} updates missed; the run has ${sent} messages`);
   expect(missed).toBe(0);
   expect(received).toBe(measured);
   // Also those of the moment before this browser began to watch.
   expect(sent).toBeGreaterThanOrEqual(64_000);
   expect(received).toBe(sent);
 }
+
+test('a slider is dragged while the figures follow', async ({ page, request }) => {
+  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
+  await draft(page, examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '');
+  await page.goto(at('/edit'));
+  await page.locator('.svelte-flow__edge-label', { hasText: 'trunk' }).click();
+  await page.getByLabel('delay, the value', { exact: true }).first().focus();
+  const box = await page.getByLabel('delay, slider').boundingBox();
+  if (!box) throw new Error('no slider');
+  const predicted = () => page.locator('.svelte-flow__edge-label', { hasText: 'voice' }).locator('.predicted').textContent();
+  const [y, middle] = [box.y + box.height / 2, box.x + box.width / 2];
+  await page.mouse.move(middle, y);
+  await page.mouse.down();
+  let cancelled = 0;
+  page.on('requestfailed', (request) => (cancelled += Number(request.url().endsWith('/predict'))));
+  const frames = framesOf(page, 4_000);
+  const seen = new Set<string | null>();
+  for (const until = Date.now() + 4_000; Date.now() < until; ) {
+    const phase = ((until - Date.now()) / 4_000) * 4 * Math.PI;
+    await page.mouse.move(middle + (box.width / 3) * Math.sin(phase), y);
+    seen.add(await predicted());
+  }
+  await page.mouse.up();
+  console.log(`a slider dragged in voice-beside-bulk: ${said(await frames)}; ${seen.size} predictions seen`);
+  expect(cancelled).toBe(0);
+  expect(seen.size).toBeGreaterThan(3);
+});
 
 test('a trace of a million messages is opened and zoomed', async ({ page, request }) => {
   test.setTimeout(150_000);
@@ -198,6 +209,32 @@ test('every example is predicted after every edit', async ({ page }) => {
   all.sort((a, b) => a - b);
   console.log(`${lines.join('\n')}\nfrom the last key to the figures on the drawing: ${all.length} edits, median ${all[all.length >> 1]?.toFixed(0)} ms, p95 ${all[Math.ceil(all.length * 0.95) - 1]?.toFixed(0)} ms, largest ${all.at(-1)?.toFixed(0)} ms`);
 });
+
+/** The times between the frames of a part of time, in milliseconds. */
+function framesOf(page: Page, ms: number): Promise<number[]> {
+  return page.evaluate(
+    (ms) =>
+      new Promise<number[]>((resolve) => {
+        const gaps: number[] = [];
+        const from = performance.now();
+        let last = from;
+        const step = (now: number) => {
+          gaps.push(now - last);
+          last = now;
+          if (now - from < ms) requestAnimationFrame(step);
+          else resolve(gaps.slice(1));
+        };
+        requestAnimationFrame(step);
+      }),
+    ms,
+  );
+}
+
+function said(gaps: readonly number[]): string {
+  const sorted = gaps.toSorted((a, b) => a - b);
+  const seconds = gaps.reduce((sum, gap) => sum + gap, 0) / 1e3;
+  return `${gaps.length} frames in ${seconds.toFixed(1)} s, median ${sorted[gaps.length >> 1]?.toFixed(1)} ms, longest ${sorted.at(-1)?.toFixed(1)} ms, ${gaps.filter((gap) => gap > 25).length} frames dropped`;
+}
 
 /** Reads the processor time of the page's main thread, in seconds: other programs on a busy machine do not count. */
 async function meter(page: Page): Promise<() => Promise<number>> {

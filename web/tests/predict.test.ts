@@ -96,6 +96,36 @@ describe('the predictor', () => {
     await vi.advanceTimersByTimeAsync(1_000);
     expect(asked.map(({ budget_ms }) => budget_ms)).toEqual([8_000]);
   });
+
+  test('follows a drag: each simulation ends before that of the newest text begins', async () => {
+    vi.useFakeTimers();
+    vi.stubGlobal('localStorage', { getItem: () => null });
+    const [asked, ended]: [string[], string[]] = [[], []];
+    vi.stubGlobal('fetch', (_: string, init: RequestInit) => {
+      const { text } = JSON.parse(String(init.body)) as { text: string };
+      asked.push(text);
+      return new Promise((resolve, reject) => {
+        init.signal?.addEventListener('abort', () => (ended.push(text), reject(new DOMException('', 'AbortError'))));
+        setTimeout(() => resolve(new Response(JSON.stringify({ text }))), 50);
+      });
+    });
+    const predictor = new Predictor();
+    const seen: unknown[] = [];
+    for (let step = 0; step < 10; step += 1) {
+      predictor.follow(String(step), true);
+      await vi.advanceTimersByTimeAsync(20);
+      seen.push((predictor.shown as { text?: string } | undefined)?.text);
+    }
+    await vi.advanceTimersByTimeAsync(200);
+    expect([...new Set(seen)]).toEqual([undefined, '0', '2', '4', '7']);
+    expect([asked.at(-1), ended, predictor.isStale]).toEqual(['9', [], false]);
+    // A key ends it.
+    predictor.follow('10', true);
+    await vi.advanceTimersByTimeAsync(10);
+    predictor.follow('11');
+    await vi.advanceTimersByTimeAsync(100);
+    expect([ended, asked.at(-1), predictor.isStale]).toEqual([['10'], '11', false]);
+  });
 });
 
 test('a link says what it does to packets', () => {

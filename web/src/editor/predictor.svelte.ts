@@ -28,25 +28,30 @@ export class Predictor {
 
   private timer: ReturnType<typeof setTimeout> | undefined;
   private asking: AbortController | undefined;
+  /** The newest text of a drag, which is asked for after the one before. */
+  private next: string | undefined;
 
-  /** The text is another one. */
-  follow(text: string): void {
+  /** The text is another one. During a drag the simulation before it goes on to its end, or there would be nothing to see. */
+  follow(text: string, isDragged = false): void {
     clearTimeout(this.timer);
-    this.asking?.abort();
     this.isStale = true;
-    if (this.isOn && text !== '') this.timer = setTimeout(() => void this.ask(text), PAUSE_MS);
+    this.next = isDragged && this.isOn && this.isAsking ? text : undefined;
+    if (this.next !== undefined) return;
+    this.asking?.abort();
+    if (this.isOn && text !== '') this.timer = setTimeout(() => void this.ask(text), isDragged ? 0 : PAUSE_MS);
   }
 
   /** Predicts a text, for longer than usual if somebody waits for it. */
   async ask(text: string, isAwaited = false): Promise<void> {
     clearTimeout(this.timer);
     this.asking?.abort();
+    this.next = undefined;
     const asking = (this.asking = new AbortController());
     this.isAsking = true;
     try {
       const found = await api.predict({ text, point: this.point, budget_ms: isAwaited ? ASKED_MS : undefined }, asking.signal);
       this.shown = found;
-      this.isStale = false;
+      this.isStale = this.next !== undefined;
       this.why = undefined;
     } catch (error) {
       if (aborted(error) || asking !== this.asking) return;
@@ -56,7 +61,10 @@ export class Predictor {
       if (this.point !== undefined && error instanceof ApiError && error.kind === 'input' && !isOfFile) this.point = undefined;
       if (error instanceof ApiError && error.kind === 'conflict' && this.why?.includes('real time')) this.timer = setTimeout(() => void this.ask(text), AGAIN_MS);
     } finally {
-      if (asking === this.asking) this.isAsking = false;
+      if (asking === this.asking) {
+        this.isAsking = false;
+        if (this.next !== undefined) void this.ask(this.next);
+      }
     }
   }
 
@@ -68,6 +76,7 @@ export class Predictor {
 
   /** Nobody looks any more. */
   end(): void {
+    this.next = undefined;
     clearTimeout(this.timer);
     this.asking?.abort();
   }
