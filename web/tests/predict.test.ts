@@ -105,8 +105,14 @@ describe('the predictor', () => {
       const { text } = JSON.parse(String(init.body)) as { text: string };
       asked.push(text);
       return new Promise((resolve, reject) => {
-        init.signal?.addEventListener('abort', () => (ended.push(text), reject(new DOMException('', 'AbortError'))));
-        setTimeout(() => resolve(new Response(JSON.stringify({ text }))), 50);
+        const answer = setTimeout(() => resolve(new Response(JSON.stringify({ text }))), 50);
+        const started = Date.now();
+        init.signal?.addEventListener('abort', () => {
+          if (Date.now() - started >= 50) return;
+          clearTimeout(answer);
+          ended.push(text);
+          reject(new DOMException('', 'AbortError'));
+        });
       });
     });
     const predictor = new Predictor();
