@@ -13,9 +13,12 @@ shift 3
 export JACK_DEFAULT_SERVER=trunkline-peers-$$ JACK_NO_AUDIO_RESERVATION=1
 folder=$(mktemp -d)
 started=()
+# One after the other, the server last: one that ends before its clients stays in JACK's registry, which has eight places.
 finish() {
-    for id in "${started[@]}"; do kill "$id" 2>/dev/null || true; done
-    wait 2>/dev/null || true
+    for ((i = ${#started[@]} - 1; i >= 0; i--)); do
+        kill "${started[i]}" 2>/dev/null || true
+        wait "${started[i]}" 2>/dev/null || true
+    done
     rm -rf "$folder"
 }
 trap finish EXIT

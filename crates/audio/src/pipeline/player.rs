@@ -100,11 +100,13 @@ impl Player {
         let waits = (playout.depth() + ahead).as_secs_f64() * f64::from(stream.sample_rate);
         let same_rate = device.sample_rate == stream.sample_rate;
         let chunk = chunk(device.block_frames as usize);
+        let quality = match same_rate && frames <= SHORT_BLOCK {
+            true => Quality::ShortSinc,
+            false => Quality::Sinc,
+        };
         let resampler = match same_rate && !settings.drift {
             true => None,
-            false => {
-                Some(Resampler::new(Quality::Sinc, channels, chunk, stream.sample_rate, device.sample_rate)?)
-            }
+            false => Some(Resampler::new(quality, channels, chunk, stream.sample_rate, device.sample_rate)?),
         };
         let made = chunk * channels;
         Ok(Player {
@@ -280,6 +282,8 @@ impl Surpluses {
     }
 }
 
+/// Frames of a block, up to which the resampler has half the delay for less treble: short blocks are chosen for their delay.
+const SHORT_BLOCK: usize = 64;
 /// Over how long the waiting time is smoothed; and while the depth is still put right.
 const SMOOTHING: Duration = Duration::from_millis(250);
 const EARLY_SMOOTHING: Duration = Duration::from_millis(50);
