@@ -10,6 +10,8 @@ use crate::live::SEND_TIMEOUT;
 
 /// The sample rate of sound cards that blocks of the telephone are cut for.
 const DEVICE_RATE: u32 = 48_000;
+/// The longest block in which a sound card plays.
+const LONGEST_PLAYED: u64 = 512;
 
 /// What to type at the other end, and here. None of it needs quoting, if the host does not.
 pub fn commands(host: &str, purpose: Use, judgement: &Judgement) -> (String, String) {
@@ -41,7 +43,10 @@ pub fn commands(host: &str, purpose: Use, judgement: &Judgement) -> (String, Str
     let answer = match purpose {
         // What has to be whole is neither resampled nor concealed, and waits for no turn.
         Use::Recording => "trunkline receive --to take.wav --exact".to_owned(),
-        _ => format!("trunkline receive --block {frames} --playout {:.1}ms", depth.as_millis_f64()),
+        _ => {
+            let played = frames.min(LONGEST_PLAYED);
+            format!("trunkline receive --block {played} --playout {:.1}ms", depth.as_millis_f64())
+        }
     };
     (answer, send)
 }

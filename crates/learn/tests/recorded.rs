@@ -3,10 +3,43 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use trunkline_core::{Duration, Rate, Seed, Time};
-use trunkline_learn::import::{Clocks, Learned, Side, Written, describe};
+use trunkline_learn::import::{self, Clocks, Learned, Side, Written, describe};
 use trunkline_learn::{
     Bucket, JitterShape, Link, Loss, Observations, ObservedFlow, Packet, Queue, Replay, Way,
 };
+use trunkline_metrics::{Fate, Record};
+
+/// Messages of a stored trace are packets; those of a transport that cuts them wait in its buffer, not in the queue of a link.
+#[test]
+fn a_trace_of_messages_larger_than_a_packet_is_refused() {
+    let path = std::env::temp_dir().join(format!("trunkline-learn-{}.parquet", std::process::id()));
+    std::fs::write(&path, b"PAR1").unwrap();
+    let of = |payload: u32| {
+        import::from_files(std::slice::from_ref(&path), Clocks::Apart, &|_, take| {
+            for n in 0..400u32 {
+                let sent = Time::from_nanos(u64::from(n) * 20_000_000);
+                let received = Some(sent + Duration::from_millis(10));
+                take(&Record {
+                    member: 0,
+                    channel: 0,
+                    sequence: n,
+                    due: sent,
+                    sent: Some(sent),
+                    received,
+                    reflected: None,
+                    payload,
+                    fate: Fate::Received,
+                });
+            }
+            Ok(())
+        })
+    };
+    let (packets, messages) = (of(1_472), of(8_192));
+    std::fs::remove_file(&path).unwrap();
+    assert!(packets.is_ok(), "{:?}", packets.err());
+    let refused = messages.err().unwrap().to_string();
+    assert!(refused.contains("messages of up to 8192 B, which are not packets"), "{refused}");
+}
 
 /// Packets of random sizes between these, at random times with this mean gap in milliseconds, for 20 s.
 fn load(sizes: (u32, u32), gap: f64, seed: u64) -> Vec<Packet> {

@@ -198,7 +198,7 @@ fn exact(table: &TableResults, metric: &str) -> Option<Judged> {
     let goal = format!("{} {metric}, a formula of the paper: as printed, digit by digit", table.table.name);
     let mut found = format!("{alike} of {sound} cells");
     if suspect > 0 {
-        found += &format!("; {suspect_alike} of {suspect} whose print is in doubt");
+        found += &format!("; {suspect_alike} of {suspect} that the paper itself contradicts (*)");
     }
     if !differ.is_empty() {
         found += &format!("; not at {}", differ.join("; "));

@@ -70,6 +70,7 @@ fn of_cell(results: &Results, table: &TableResults, row: &Row, cell: (&'static M
         on: (!is_simulated).then(|| table.on.into()),
         class: cell.class.map(Class::name),
         blind: cell.blind.map(number),
+        doubt: cell.doubt.name(),
         repeats: cell.repeats,
         note: note.map(|note| note.text.as_str()),
     }

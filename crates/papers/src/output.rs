@@ -72,6 +72,11 @@ pub struct StudyCell {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = f64, required = false)]
     pub blind: Option<Number>,
+    /// `contradicted` if the paper itself speaks against the published figure, which counts all the same; `doubtful` if it may
+    /// have been misread, so that medians and goals leave it out; missing otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub doubt: Option<&'static str>,
     /// True if it repeats another cell, so that medians and goals leave it out.
     pub repeats: bool,
     /// The reason why the simulation cannot reproduce this.

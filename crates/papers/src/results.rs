@@ -88,6 +88,17 @@ pub enum Doubt {
     Doubtful,
 }
 
+impl Doubt {
+    /// Its name in JSON; `None` without a doubt.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Doubt::None => None,
+            Doubt::Suspect => Some("contradicted"),
+            Doubt::Doubtful => Some("doubtful"),
+        }
+    }
+}
+
 impl Results {
     /// The results of a table, if it was asked for.
     pub fn table(&self, name: &str) -> Option<&TableResults> {

@@ -270,7 +270,7 @@ pub enum Goal {
         /// The largest error of any cell.
         worst: Option<f64>,
     },
-    /// Every cell as printed, digit by digit; cells whose print is in doubt are counted apart.
+    /// Every cell as printed, digit by digit; cells that the paper itself contradicts are counted apart.
     Exact {
         /// The table.
         table: String,

@@ -182,6 +182,10 @@ fn json_has_a_line_for_every_cell() {
             assert_eq!(line["class"], "blind");
             expected.insert(0, "blind");
         }
+        if let Some(doubt) = line.get("doubt") {
+            assert!(doubt == "contradicted" || doubt == "doubtful", "{line}");
+            expected.insert(expected.len() - 9, "doubt");
+        }
         assert_eq!(keys, expected);
         assert_eq!(line["paper"], "hawley1989");
         assert!(line["simulated"].is_number() && line["row"].is_object());
@@ -191,7 +195,7 @@ fn json_has_a_line_for_every_cell() {
     assert!(lines.contains(&json!({
         "kind": "study-cell", "format": 1, "paper": "hawley1989", "table": "table01", "row": { "quantum_bytes": 16, "urp_block_bytes": "inf" },
         "metric": "throughput_kbytes_s", "published": 128.7, "simulated": 128.7 * 1.02,
-        "class": "formula", "repeats": false,
+        "class": "formula", "doubt": "contradicted", "repeats": false,
     })));
     let throughput =
         json!({ "discipline": "hfifo", "window_block_bytes": 256, "window_blocks": 3, "conversations": 1 });

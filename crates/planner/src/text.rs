@@ -194,7 +194,16 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
         (None, Some(broken)) => {
             format!("none was shown to keep the limits; {} {}", written(broken), breaks(broken))
         }
-        (None, None) => "nothing could be shown".to_owned(),
+        (None, None) => {
+            match answer.trials.iter().find(|trial| keeps_them_on_average(&found.limits, trial)) {
+                None => "nothing could be shown".to_owned(),
+                Some(trial) => format!(
+                    "{} kept the limits {}, but no value was shown to break one",
+                    written(trial.value),
+                    times(trial.repetitions)
+                ),
+            }
+        }
     };
     if let Some(kept) = *kept {
         let doubtful = undecided_before(plan.goal, kept, &answer.trials);

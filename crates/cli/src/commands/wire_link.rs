@@ -63,6 +63,10 @@ pub(super) fn load(words: &LinkWords) -> Result<Experiment, Failure> {
 fn refuse_repeated(words: &[Word<'_>]) -> Result<(), Failure> {
     for (place, word) in words.iter().enumerate() {
         if let Some(before) = words[..place].iter().find(|before| before.key == word.key) {
+            // One that is wrong alone is what is wrong.
+            for text in [before.text, word.text] {
+                load(&LinkWords { link: Some(text.to_owned()), up: None, down: None })?;
+            }
             return Err(Failure::input(format_args!(
                 "{}: `{}` and `{}` both set `{}`; leave one out",
                 word.option, before.text, word.text, word.key
@@ -255,6 +259,15 @@ mod tests {
     fn table(words: &LinkWords) -> String {
         let text = load(words).unwrap_or_else(|failure| panic!("{}", failure.message)).text;
         text.split_once("[link.link]\n").expect("the link's table").1.to_owned()
+    }
+
+    #[test]
+    fn a_word_that_is_wrong_alone_is_what_is_wrong() {
+        let said =
+            |text: &str| load(&words(text, "", "")).err().map(|failure| failure.message).unwrap_or_default();
+        assert!(said("20 Mbit/s, fq-codel, frobnicate").contains("no queue `frobnicate`"));
+        assert!(said("20 Mbit/s, frobnicate, fq-codel").contains("no queue `frobnicate`"));
+        assert!(said("20 Mbit/s, fq-codel, fifo").contains("both set `queue`"));
     }
 
     #[test]

@@ -59,11 +59,11 @@ pub fn describe(from: String, observations: &Observations, clocks: Clocks) -> Le
                 side.text(
                     "rate",
                     UNLIMITED,
-                    "not known, a placeholder: no packets of this direction were seen",
+                    "not known, a placeholder: no packets of this direction were useful",
                 );
-                side.unknown("delay, queue, loss, jitter", "no packets of this direction were seen");
+                side.unknown("delay, queue, loss, jitter", "no packets of this direction were useful");
                 learned.warnings.push(format!(
-                    "There are no packets of the direction `{}`: nothing is known of it.",
+                    "The direction `{}` is unknown: no packets were seen, or only acknowledgements.",
                     way.name()
                 ));
             }

@@ -172,7 +172,9 @@ fn text(recording: &mut Recording<'_>, most: usize) -> Result<String, FilesError
 /// A trace of a stored run: the messages of one flow, as UDP over IPv4 carries them.
 fn stored_trace(recording: &Recording<'_>, read_trace: ReadTrace<'_>) -> Result<Learned, ImportError> {
     const HEADERS: u32 = 28;
-    let (mut packets, mut reflected, mut cut) = (Vec::new(), false, false);
+    // What an Ethernet packet has room for.
+    const LARGEST: u32 = 1500 - HEADERS;
+    let (mut packets, mut reflected, mut cut, mut largest) = (Vec::new(), false, false, 0);
     let read = read_trace(recording.path, &mut |record| {
         let Some(sent) = record.sent else { return };
         if record.fate == Fate::Duplicate {
@@ -183,6 +185,7 @@ fn stored_trace(recording: &Recording<'_>, read_trace: ReadTrace<'_>) -> Result<
             return;
         }
         reflected |= record.reflected.is_some();
+        largest = largest.max(record.payload);
         let signed = |at: Time| i64::try_from(at.as_nanos()).unwrap_or(i64::MAX);
         let delay = record.received.map(|received| signed(received) - signed(sent));
         packets.push(Packet { sent, bytes: record.payload.saturating_add(HEADERS), delay });
@@ -191,13 +194,20 @@ fn stored_trace(recording: &Recording<'_>, read_trace: ReadTrace<'_>) -> Result<
     if packets.is_empty() {
         return Err(ImportError::new("is a trace without messages that were sent"));
     }
+    if largest > LARGEST {
+        return Err(ImportError::new(format!(
+            "has messages of up to {largest} B, which are not packets: their delays contain the send buffer of a transport, not only \
+             the link; take the trace of a flow over UDP with messages of up to {LARGEST} B"
+        )));
+    }
     packets.sort_by_key(|packet| packet.sent);
     let flow = ObservedFlow { name: recording.name.clone(), way: Way::Forward, packets };
     let clocks = if reflected { Clocks::RoundTrip } else { Clocks::Same };
     let from = format!("the trace `{}` of a stored run", recording.name);
     let mut learned = describe(from, &Observations { flows: vec![flow], clock_error: None }, clocks);
     learned.remarks.push(
-        "Messages count as UDP over IPv4, one packet each; on another transport the rate and the losses are those of the messages."
+        "Messages count as UDP over IPv4, one packet each; on another transport the rate and the losses are those of the messages, and over one \
+         that repeats what is lost their delays contain its send buffer, so that delay and queue may be far too large."
             .to_owned(),
     );
     if cut {

@@ -222,7 +222,7 @@ fn one_direction_has_no_delay_and_says_why() {
         learned(&captures(&Observations { flows: vec![flow], clock_error: None }, 5), Clocks::Apart);
     let text = learned.to_toml("a", "today");
     assert!(text.contains("# delay: the clocks of the two ends differ by an unknown offset"), "{text}");
-    assert!(learned.warnings[0].contains("no packets of the direction `backward`"), "{:?}", learned.warnings);
+    assert!(learned.warnings[0].contains("The direction `backward` is unknown"), "{:?}", learned.warnings);
 }
 
 #[test]
