@@ -1,9 +1,9 @@
 /** Every view in Debian's Firefox. Playwright speaks only to a Firefox of its own, so Puppeteer drives this one. */
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from '@playwright/test';
 import { launch, type Browser, type Page } from 'puppeteer-core';
 import { STATE } from './server';
-import { address, at, axe, experiment, learned, output, routes, run, server } from './use';
+import { address, at, experiment, learned, picture, read, routes, run, server } from './use';
 
 const FIREFOX = process.env.FIREFOX ?? '/usr/bin/firefox-esr';
 
@@ -46,13 +46,8 @@ test('every view opens in Firefox, without a fault of accessibility', async ({ r
     await page.goto(address(path));
     await settled();
     if (name === 'latency') expect(await inks(), 'charts with something on them').toBeGreaterThan(1);
-    await page.evaluate(axe);
-    const violations = await page.evaluate(async () => {
-      const { axe } = window as unknown as { axe: { run: (context: Document, options: object) => Promise<{ violations: { id: string; help: string }[] }> } };
-      return (await axe.run(document, { resultTypes: ['violations'] })).violations.map(({ id, help }) => `${id}: ${help}`);
-    });
-    faults.push(...violations.map((one) => `${name}: ${one}`));
-    await picture(`${name}-firefox`);
+    faults.push(...(await read(page, name)));
+    await picture(page, `${name}-firefox`);
   }
   expect(faults).toEqual([]);
 });
@@ -61,7 +56,7 @@ test('in Firefox a question is answered by a click, an edit is predicted, and a 
   await page.goto(at('/start'));
   await page.locator('button ::-p-text(Do calls survive beside uploads)').click();
   await expect.poll(ofVoice).toMatch(/^✗30\d.ms RTT/);
-  await picture('start-answer-firefox');
+  await picture(page, 'start-answer-firefox');
   await page.locator('.svelte-flow__edge-label ::-p-text(trunk)').click();
   await page.locator('::-p-aria([role="combobox"][name="queue"])').fill('fq-codel');
   await expect.poll(ofVoice).toMatch(/^✓[4-9]\d(\.\d)?.ms RTT/);
@@ -77,7 +72,7 @@ test('in Firefox a question is answered by a click, an edit is predicted, and a 
   // Two flows at four points.
   await expect.poll(() => page.$$eval('[aria-label^="Figures of every flow"] tbody tr', (rows) => rows.length)).toBe(8);
   await settled();
-  await picture('results-firefox');
+  await picture(page, 'results-firefox');
 });
 
 /** What is predicted of the flow `voice`. */
@@ -108,9 +103,4 @@ async function inks(): Promise<number> {
     const pixels = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];
     return new Set(pixels).size > 1;
   }).length);
-}
-
-async function picture(name: string): Promise<void> {
-  mkdirSync(output, { recursive: true });
-  await page.screenshot({ path: `${output}/${name}.png` });
 }

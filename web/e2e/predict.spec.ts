@@ -1,13 +1,6 @@
 /** The drawing says what would come of it, at every edit. */
-import type { APIRequestContext, Page } from '@playwright/test';
-import { at, begin, draft, expect, experiment, picture, server, test } from './use';
-
-async function example(request: APIRequestContext, name: string): Promise<string> {
-  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
-  const found = examples.find((one) => one.name === name);
-  if (!found) throw new Error(`no example ${name}`);
-  return found.text;
-}
+import type { Page } from '@playwright/test';
+import { at, begin, draft, example, expect, experiment, picture, server, test } from './use';
 
 const bar = (page: Page) => page.getByRole('group', { name: 'Prediction' });
 const label = (page: Page, name: string) => page.locator('.svelte-flow__edge-label', { hasText: name }).locator('.predicted');

@@ -1,7 +1,7 @@
 /** What a run found: its first page answers, its sound plays, its files have names, and nothing that a reader must know is unsaid. */
 import { stat } from 'node:fs/promises';
 import type { Browser, Page } from '@playwright/test';
-import { at, begin, draft, expect, experiment, finished, picture, read, run, server, test } from './use';
+import { at, begin, draft, example, expect, experiment, finished, picture, read, run, server, test } from './use';
 
 /** Speech that is reflected, and a transfer beside it. */
 const REFLECTED = experiment('reflected', { seconds: 4, repetitions: 1 })
@@ -28,8 +28,7 @@ async function spyOnGains(page: Page): Promise<void> {
 const gainsTold = (page: Page) => page.evaluate(() => (window as unknown as { told: string[] }).told);
 
 test('received audio is found and plays', async ({ page, request }) => {
-  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
-  const text = examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '';
+  const text = await example(request, 'voice-beside-bulk');
   const id = await run(request, text);
   await page.goto(at(`/runs/${id}`));
   await page.getByRole('tab', { name: 'Sound' }).click();
@@ -298,8 +297,7 @@ test('a click on a spike of the latency plays that moment, from a second before 
 });
 
 test('another playout delay is heard within a second, at the same place of the sound', async ({ page, request }) => {
-  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
-  const id = await run(request, (examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '').replace('[0, 1, 2, 4]', '[2]'));
+  const id = await run(request, (await example(request, 'voice-beside-bulk')).replace('[0, 1, 2, 4]', '[2]'));
   await page.goto(at(`/runs/${id}?tab=sound`));
   const told = page.getByText(/pieces? lost .* late/);
   await expect(told).not.toContainText(' 0 late');
@@ -339,8 +337,7 @@ async function saved(browser: Browser, page: Page, id: number, path: string, jav
 }
 
 test('a run is saved as one file, which without a server shows its charts and plays', async ({ page, browser, request }, info) => {
-  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
-  const id = await run(request, examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '');
+  const id = await run(request, await example(request, 'voice-beside-bulk'));
   const { file, asked, wrong } = await saved(browser, page, id, info.outputPath('saved.html'));
   await expect(file.getByText(/^This file was saved from run/)).toBeVisible();
   await expect(file.getByRole('region', { name: 'Figures of every flow' }).getByRole('row')).toHaveCount(9);

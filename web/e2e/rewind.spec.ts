@@ -1,9 +1,8 @@
 /** A bad moment is looked at again: its cause in a sentence, one timeline, a link that holds it, and remedies that are ranked. */
-import { at, expect, picture, run, server, test } from './use';
+import { at, example, expect, picture, run, test } from './use';
 
 test('a brushed spike says what caused it, its link shows it again, and three remedies are ranked', async ({ page, request, context }) => {
-  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
-  const id = await run(request, (examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '').replace('[0, 1, 2, 4]', '[2]').replace('32 KiB', '256 KiB'));
+  const id = await run(request, (await example(request, 'voice-beside-bulk')).replace('[0, 1, 2, 4]', '[2]').replace('32 KiB', '256 KiB'));
   await page.goto(at(`/runs/${id}?tab=latency`));
   await expect(page.locator('[aria-busy=false][data-version]')).toBeVisible();
   await page.getByRole('button', { name: 'bulk', exact: true }).first().click();
@@ -41,8 +40,7 @@ test('a brushed spike says what caused it, its link shows it again, and three re
 });
 
 test('the keyboard reaches the worst moment, and closing it takes it from the address', async ({ page, request }) => {
-  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
-  const id = await run(request, (examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '').replace('[0, 1, 2, 4]', '[1]'));
+  const id = await run(request, (await example(request, 'voice-beside-bulk')).replace('[0, 1, 2, 4]', '[1]'));
   await page.goto(at(`/runs/${id}?tab=latency`));
   await expect(page.locator('[aria-busy=false][data-version]')).toBeVisible();
   await page.getByRole('group', { name: /^Latency of/ }).focus();

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { APIRequestContext, Page } from '@playwright/test';
-import { at, begin, draft, expect, finished, picture, server, test } from './use';
+import { at, begin, draft, example, expect, finished, picture, server, test } from './use';
 
 /** Edits of each example, an even number. */
 const EDITS = Number(process.env.TRUNKLINE_EDITS ?? 2);
@@ -83,8 +83,7 @@ count = 64
 }
 
 test('a slider is dragged while the figures follow', async ({ page, request }) => {
-  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
-  await draft(page, examples.find((one) => one.name === 'voice-beside-bulk')?.text ?? '');
+  await draft(page, await example(request, 'voice-beside-bulk'));
   await page.goto(at('/edit'));
   await page.locator('.svelte-flow__edge-label', { hasText: 'trunk' }).click();
   await page.getByLabel('delay, the value', { exact: true }).first().focus();

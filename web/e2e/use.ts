@@ -7,8 +7,7 @@ import { expect, test as base, type APIRequestContext, type Page, type Request }
 
 export { expect };
 
-/** The program that looks for faults of accessibility. */
-export const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface Violation {
   id: string;
@@ -16,8 +15,7 @@ interface Violation {
   nodes: { target: unknown[]; failureSummary?: string }[];
 }
 
-/** The folder of the pictures. */
-export const output = join(dirname(fileURLToPath(import.meta.url)), 'output');
+const output = join(dirname(fileURLToPath(import.meta.url)), 'output');
 
 /** Two hosts, a line, and voices beside a bulk transfer: some seconds of simulation. */
 export function experiment(name: string, { seed = 7, rate = '1594 kbit/s', seconds = 20, repetitions = 3 } = {}): string {
@@ -84,19 +82,27 @@ export function address(path: string): string {
 }
 
 /** Saves what is seen, for people to look at. */
-export async function picture(page: Page, name: string): Promise<void> {
+export async function picture(page: { screenshot: (options: { path: `${string}.png` }) => Promise<unknown> }, name: string): Promise<void> {
   mkdirSync(output, { recursive: true });
-  await page.screenshot({ path: join(output, `${name}.png`) });
+  await page.screenshot({ path: `${output}/${name}.png` });
 }
 
 /** What axe finds. */
-export async function read(page: Page, name: string): Promise<string[]> {
+export async function read(page: { evaluate: (what: string | (() => unknown)) => Promise<unknown> }, name: string): Promise<string[]> {
   await page.evaluate(axe);
   const violations = (await page.evaluate(async () => {
     const run = (window as unknown as { axe: { run: (context: Document, options: object) => Promise<{ violations: unknown[] }> } }).axe;
     return (await run.run(document, { resultTypes: ['violations'] })).violations;
   })) as Violation[];
   return violations.map(({ id, help, nodes }) => `${name}: ${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.target.join(' ')).join('; ')}`);
+}
+
+/** The text of an example that the server has. */
+export async function example(request: APIRequestContext, name: string): Promise<string> {
+  const examples = (await (await request.get(`${server()}/api/v1/examples`)).json()) as { name: string; text: string }[];
+  const found = examples.find((one) => one.name === name);
+  if (!found) throw new Error(`no example ${name}`);
+  return found.text;
 }
 
 /** Begins a run and says which job and run it is. */

@@ -5,13 +5,11 @@ use std::fmt::Write as _;
 use trunkline_audio::pipeline::Protection;
 
 use crate::choose::Use;
-use crate::judge::Judgement;
+use crate::judge::{Judgement, LONGEST_BLOCK};
 use crate::live::SEND_TIMEOUT;
 
 /// The sample rate of sound cards that blocks of the telephone are cut for.
 const DEVICE_RATE: u32 = 48_000;
-/// The longest block in which a sound card plays.
-const LONGEST_PLAYED: u64 = 512;
 
 /// What to type at the other end, and here. None of it needs quoting, if the host does not.
 pub fn commands(host: &str, purpose: Use, judgement: &Judgement) -> (String, String) {
@@ -44,7 +42,9 @@ pub fn commands(host: &str, purpose: Use, judgement: &Judgement) -> (String, Str
         // What has to be whole is neither resampled nor concealed, and waits for no turn.
         Use::Recording => "trunkline receive --to take.wav --exact".to_owned(),
         _ => {
-            let played = frames.min(LONGEST_PLAYED);
+            let rate = if blocks.is_telephone() { DEVICE_RATE } else { blocks.sample_rate };
+            let longest = (LONGEST_BLOCK.as_secs_f64() * f64::from(rate)).round() as u64;
+            let played = frames.min(longest);
             format!("trunkline receive --block {played} --playout {:.1}ms", depth.as_millis_f64())
         }
     };

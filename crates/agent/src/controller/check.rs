@@ -112,8 +112,8 @@ fn may_reach(agent: &Agent, other: &Host) -> Result<(), FleetError> {
             agent: agent.name.clone(),
             why: format!(
                 "its owner does not allow this controller to exchange messages between it and {to} (host \
-                `{}`); allowed are {}; to allow it, the owner adds the address to `to` of this controller in the agent's \
-                 `agent.toml`",
+                `{}`); allowed are {}; to allow it, the owner adds the address to `to` in \
+                 [controller.NAME] of the agent's configuration, with this controller's name there",
                 other.name,
                 permitted.join(", ")
             ),

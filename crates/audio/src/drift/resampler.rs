@@ -57,13 +57,11 @@ pub enum ResamplerError {
 }
 
 impl Quality {
-    /// Number of taps, and their window: a shorter filter needs a narrower one to keep the treble, and lets through more of what is
-    /// beyond it (-75 dB).
-    fn taps(self) -> (usize, WindowFunction) {
+    fn taps(self) -> usize {
         match self {
-            Quality::Sinc => (128, WindowFunction::BlackmanHarris2),
-            Quality::ShortSinc => (64, WindowFunction::Blackman),
-            Quality::Polynomial => (8, WindowFunction::Hann),
+            Quality::Sinc => 128,
+            Quality::ShortSinc => 64,
+            Quality::Polynomial => 8,
         }
     }
 }
@@ -102,12 +100,15 @@ impl Resampler {
         // A little room, since 1 / 0.999 is more than 1.001.
         let range = 1.0 + 1.1 * MOST_CORRECTION;
         let output = FixedAsync::Output;
-        let (taps, window) = quality.taps();
+        let taps = quality.taps();
+        let sinc = |window| {
+            let filter = SincInterpolationParameters::new(taps, window);
+            Async::new_sinc(ratio, range, &filter, frames, channels, output)
+        };
         let inner = match quality {
-            Quality::Sinc | Quality::ShortSinc => {
-                let filter = SincInterpolationParameters::new(taps, window);
-                Async::new_sinc(ratio, range, &filter, frames, channels, output)
-            }
+            Quality::Sinc => sinc(WindowFunction::BlackmanHarris2),
+            // Half the taps keep the treble under a window that falls faster and attenuates less.
+            Quality::ShortSinc => sinc(WindowFunction::Blackman),
             Quality::Polynomial => {
                 Async::new_poly(ratio, range, PolynomialDegree::Septic, frames, channels, output)
             }

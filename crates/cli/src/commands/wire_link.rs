@@ -21,6 +21,7 @@ pub(super) const SERVER: &str = "server";
 const LINK: &str = "link";
 
 /// One word: the value of a key.
+#[derive(Clone, Copy)]
 struct Word<'w> {
     option: &'static str,
     /// The table of a direction and a dot, or nothing.
@@ -48,12 +49,17 @@ pub(super) fn load(words: &LinkWords) -> Result<Experiment, Failure> {
         words.sort_by_key(|word| word.key.contains('.'));
         read.extend(words);
     }
+    experiment(&read)
+}
+
+/// The experiment of these words.
+fn experiment(words: &[Word<'_>]) -> Result<Experiment, Failure> {
     let text = format!(
         "name = \"{LINK}\"\nduration = \"1 s\"\n\n[hosts]\n{CLIENT} = {{}}\n{SERVER} = {{}}\n\n[link.{LINK}]\n\
          between = [\"{CLIENT}\", \"{SERVER}\"]\n{}",
-        medium(&read)?
+        medium(words)?
     );
-    let settings: Vec<Setting> = read.iter().map(Word::setting).collect();
+    let settings: Vec<Setting> = words.iter().map(Word::setting).collect();
     let files = DirectoryFiles::beside(Path::new(LINK));
     trunkline_runner::load_from(text.as_bytes(), Path::new("--link"), &files, &settings)
         .map_err(|error| Failure::load(&error))
@@ -63,9 +69,9 @@ pub(super) fn load(words: &LinkWords) -> Result<Experiment, Failure> {
 fn refuse_repeated(words: &[Word<'_>]) -> Result<(), Failure> {
     for (place, word) in words.iter().enumerate() {
         if let Some(before) = words[..place].iter().find(|before| before.key == word.key) {
-            // One that is wrong alone is what is wrong.
-            for text in [before.text, word.text] {
-                load(&LinkWords { link: Some(text.to_owned()), up: None, down: None })?;
+            // A word without a number is read as a queue, and may be none.
+            for word in [before, word].into_iter().filter(|word| word.key == "queue") {
+                experiment(&[*word])?;
             }
             return Err(Failure::input(format_args!(
                 "{}: `{}` and `{}` both set `{}`; leave one out",
@@ -268,6 +274,8 @@ mod tests {
         assert!(said("20 Mbit/s, fq-codel, frobnicate").contains("no queue `frobnicate`"));
         assert!(said("20 Mbit/s, frobnicate, fq-codel").contains("no queue `frobnicate`"));
         assert!(said("20 Mbit/s, fq-codel, fifo").contains("both set `queue`"));
+        let up = load(&words("20 Mbit/s", "codel, frobnicate", "")).err().map(|failure| failure.message);
+        assert!(up.is_some_and(|said| said.contains("--up")));
     }
 
     #[test]
