@@ -104,12 +104,12 @@ test('all flows of a repetition are drawn together, each in its colour, and each
   await expect.poll(colours).toBe(2);
 });
 
-test('beside the latency stand throughput, queues and retransmissions, in the colours of the flows, and they follow its zoom', async ({ page, request }) => {
+test('beside the latency stand throughput, queues, congestion windows and retransmissions, in the colours of the flows, and they follow its zoom', async ({ page, request }) => {
   const text = experiment('over time', { seconds: 4, repetitions: 1 }).replace(/queue = .*/, 'queue = { kind = "fifo", limit = "6 KB" }').replace(/\[sweep\][\s\S]*?(?=\[limits\])/, '');
   const id = await run(request, text.replace('window = "16 KiB"', 'window = "64 KiB"'));
   await page.goto(at(`/runs/${id}?tab=latency`));
   const table = (title: string) => page.getByRole('table', { name: title });
-  for (const [title, rows] of [['Throughput', ['voice', 'bulk']], ['Queues', ['trunk berlin → ottawa']], ['Retransmissions', ['bulk']]] as const) {
+  for (const [title, rows] of [['Throughput', ['voice', 'bulk']], ['Queues', ['trunk berlin → ottawa']], ['Congestion window', ['bulk']], ['Retransmissions', ['bulk']]] as const) {
     for (const row of rows) await expect(table(title).first().getByRole('row', { name: row }).first(), title).toBeAttached();
   }
   const chart = (title: string) => page.locator('figure', { has: page.getByRole('group', { name: title }) });
