@@ -1,4 +1,4 @@
-//! Profiles of links: measured networks by name, as data, or files of the user. Keys beside `profile` override it.
+//! Profiles of links: fits of measured networks by name, as data, or files of the user. Keys beside `profile` override them.
 
 use std::borrow::Cow;
 

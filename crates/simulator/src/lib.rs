@@ -1,6 +1,5 @@
 //! Runs a point in virtual time: owns the clock and the event queue, nothing else. Links, queues, endpoints and sources
-//! are the same objects that the other drivers use; all results follow from the scenario and the seed, and are the
-//! same on every machine.
+//! are the same objects that the other drivers use; all results follow from the scenario and the seed.
 
 mod conversation;
 mod covered;
