@@ -83,6 +83,13 @@ impl Blocks {
         Duration::from_nanos(u64::from(self.frames) * 1_000_000_000 / u64::from(self.sample_rate.max(1)))
     }
 
+    /// From the first sample of a block to the moment at which the sound card has given the last one. The card of a telephone is
+    /// not one of 8 kHz: it gives as much as lasts a block, of which the resampler holds back some. So a block is whole only when
+    /// the card gives the next.
+    pub(crate) fn gathering(self) -> Duration {
+        if self.is_telephone() { self.interval() * 2 } else { self.interval() }
+    }
+
     /// Bytes of audio in a block.
     pub fn bytes(self) -> u64 {
         u64::from(self.frames) * u64::from(self.channels) * u64::from(self.sample_bytes)

@@ -191,7 +191,7 @@ impl Protected<'_> {
         let block = self.evidence.block();
         let stages = Stages {
             capture: block,
-            block: blocks.interval().saturating_sub(block),
+            block: blocks.gathering().saturating_sub(block),
             network: self.evidence.network,
             playout: depth,
             playback: block,

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "every test program uses a part of this")]
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use trunkline_advisor::{
     Blocks, Bulk, Configuration, Load, Marking, Measured, Observer, Prober, Question, Step, Trace, Transport,
     Use,
@@ -55,10 +57,13 @@ impl Prober for Simulated {
             self.now = step.until;
             return Err("the connection hangs".to_owned());
         }
-        self.seed += 1;
+        // Each configuration has chances of its own: they do not change if others are measured before it.
+        let mut hasher = DefaultHasher::new();
+        let earlier = self.steps.iter().filter(|one| one.configuration == step.configuration).count();
+        (self.seed, step.configuration.to_string(), earlier).hash(&mut hasher);
         let done = self.now + step.settling + step.lasting + OVERHEAD;
         self.now = done.min(step.until);
-        simulate(self.link, step, self.seed)
+        simulate(self.link, step, hasher.finish())
     }
 }
 
