@@ -10,7 +10,7 @@ import type { Drawing } from '../src/api/types';
 import { classesOf, classMark, shareText } from '../src/papers/classes';
 import { fit, nearness } from '../src/papers/errors';
 import type { PaperCell, PaperTable } from '../src/papers/types';
-import { fileName, outcomeWord, shortKey } from '../src/results/words';
+import { fileName, outcomeWord, shortKey, statusText } from '../src/results/words';
 import { detail, isOver, pageOf } from '../src/run/job';
 
 describe('where to measure', () => {
@@ -202,5 +202,10 @@ describe('jobs and names', () => {
     expect(fileName('???')).toBe('experiment');
     expect(outcomeWord('holds', true).kind).toBe('warn');
     expect(outcomeWord(null).text).toBe('not measured');
+    const run = { status: 'partial', repetitions_done: 2, points: 3, repetitions: 3 } as Parameters<typeof statusText>[0];
+    expect(statusText(run)).toBe('partial, 2 of 9 repetitions');
+    const shard = { index: 1, of: 4, repetitions: 3 };
+    expect(statusText({ ...run, shard })).toBe('part 1 of 4, partial, 2 of 3 repetitions');
+    expect(statusText({ ...run, shard, status: 'complete' })).toBe('part 1 of 4, complete');
   });
 });

@@ -150,6 +150,7 @@ fn new_run(repetitions: u32) -> NewRun {
         file: PathBuf::from("traces.toml"),
         named: trunkline_experiment::NamedFiles::default(),
         settings: Vec::new(),
+        shard: None,
         axes: Vec::new(),
         limits: Vec::new(),
         seed: 1,

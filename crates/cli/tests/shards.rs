@@ -73,7 +73,8 @@ fn merged_parts_are_the_whole_run_byte_for_byte() {
         let place = store(&format!("part-{part}"));
         let shard = format!("{part}/4");
         let ran = bench.run(&["run", "sweep.toml", "--shard", &shard, "--store", &place]).ok();
-        assert!(ran.out.contains(&format!("part {shard}: run 1 with ")), "{}", ran.out);
+        assert!(ran.out.contains(&format!("Part {part} of 4: ")), "{}", ran.out);
+        assert!(ran.out.contains("`trunkline runs merge`") && !ran.out.contains("--resume"), "{}", ran.out);
     }
     // One that was measured twice brings nothing twice.
     bench.run(&["run", "sweep.toml", "--shard", "2/4", "--store", &store("part-2")]).ok();
@@ -95,6 +96,47 @@ fn merged_parts_are_the_whole_run_byte_for_byte() {
     }
     assert_eq!(whole_rows.len(), 9);
     assert_eq!(whole_rows, merged_rows);
+}
+
+/// Points that belong to other parts are not missing.
+#[test]
+fn a_part_is_judged_by_its_own_points() {
+    let bench = Bench::new();
+    bench.write("sweep.toml", format!("{SWEEP}\n[limits]\n\"flow.voice.loss\" = \"< 50 %\"\n"));
+    let store = bench.path("part").display().to_string();
+    let json = bench.run(&["run", "sweep.toml", "--shard", "2/3", "--store", &store, "--json"]).ok().json();
+    let run = &json["runs"][0];
+    assert_eq!(run["headline"], "Part 2 of 3: The limit holds.", "{run}");
+    assert_eq!((&run["outcome"], &run["status"]), (&"holds".into(), &"complete".into()));
+    assert_eq!(run["shard"], serde_json::json!({ "index": 2, "of": 3, "repetitions": 3 }));
+    let points = json["points"].as_array().unwrap();
+    assert_eq!(points.iter().map(|point| &point["index"]).collect::<Vec<_>>(), [1]);
+    let shown = bench.run(&["report", "1", "--store", &store]).ok().out;
+    assert!(shown.contains("3 of 3 repetitions") && !shown.contains("--resume"), "{shown}");
+    // It is complete: the other points are not its own.
+    let resumed = bench.run(&["run", "--store", &store, "--resume", "1"]);
+    assert!(resumed.err.contains("run 1 is complete"), "{}", resumed.err);
+    let listed = bench.run(&["runs", "--store", &store]).ok().out;
+    assert!(listed.contains("complete, part 2/3"), "{listed}");
+}
+
+/// A part that was cut short is finished without the repetitions of the others.
+#[test]
+fn a_part_that_was_cut_short_is_resumed_as_a_part() {
+    let bench = Bench::new();
+    bench.write("sweep.toml", SWEEP);
+    let store = bench.path("part").display().to_string();
+    bench.run(&["run", "sweep.toml", "--shard", "2/3", "--store", &store]).ok();
+    let database = rusqlite::Connection::open(bench.path("part/trunkline.db")).unwrap();
+    database.execute("DELETE FROM repetition WHERE repetition > 0", []).unwrap();
+    database.execute("UPDATE run SET status = 'partial'", []).unwrap();
+    drop(database);
+    let shown = bench.run(&["report", "1", "--store", &store]).ok().out;
+    for said in ["Part 2 of 3: 1 of 3 repetitions", "`trunkline run --resume 1`", "`trunkline runs merge`"] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    let resumed = bench.run(&["run", "--store", &store, "--resume", "1"]).ok().out;
+    assert!(resumed.contains("3 of 3 repetitions") && !resumed.contains("--resume"), "{resumed}");
 }
 
 #[test]

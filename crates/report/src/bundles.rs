@@ -71,7 +71,7 @@ pub(crate) fn rows<'a>(side: &Side<'a>, point: u32) -> Vec<Row<'a>> {
 /// The same of all points.
 pub(crate) fn all_rows<'a>(view: &View<'a>, side: &Side<'a>) -> Vec<(&'a StoredPoint, Row<'a>)> {
     let of_point = |point: &'a StoredPoint| rows(side, point.index).into_iter().map(move |row| (point, row));
-    view.points().iter().flat_map(of_point).collect()
+    view.points().iter().copied().flat_map(of_point).collect()
 }
 
 /// How these figures are written when they are shown together.

@@ -279,6 +279,7 @@ fn info(backend: Backend, points: usize, repetitions: u32) -> RunInfo {
         tags: Vec::new(),
         key: String::new(),
         settings: Vec::new(),
+        shard: None,
     }
 }
 

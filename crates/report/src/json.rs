@@ -358,6 +358,11 @@ impl From<&RunInfo> for RunSummary {
             tags: info.tags.clone(),
             key: info.key.clone(),
             settings: info.settings.clone(),
+            shard: info.shard.map(|shard| output::RunShard {
+                index: shard.index(),
+                of: shard.of(),
+                repetitions: info.wanted(),
+            }),
         }
     }
 }

@@ -86,7 +86,7 @@ pub enum Backend {
 pub enum Status {
     /// Being executed.
     Running,
-    /// Every repetition of every point was measured.
+    /// Every repetition of every point was measured; of a part of a run, those that belong to it.
     Complete,
     /// Interrupted: what was measured is kept, and it can be resumed.
     Partial,
@@ -134,6 +134,20 @@ pub struct RunSummary {
     pub key: String,
     /// Settings of the command line, `link.trunk.rate=5 Mbit/s`; the stored file has them.
     pub settings: Vec<String>,
+    /// The part of a run that it is, made by `run --shard`; missing for a whole run. Its points are those of the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<RunShard>,
+}
+
+/// A part of a run, to be joined with the others by `runs merge`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunShard {
+    /// Its number, from 1.
+    pub index: u32,
+    /// The number of parts.
+    pub of: u32,
+    /// Repetitions that belong to it, over all points.
+    pub repetitions: u64,
 }
 
 /// A run in a report.

@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style as Ansi};
 use trunkline_experiment::{Axis, Experiment, Point};
 use trunkline_metrics::figures::{FigureKind, flow};
 use trunkline_metrics::{Estimate, FlowSummary, Measured, RepetitionSummary};
-use trunkline_store::{Backend, Status, StoredPoint, StoredRun};
+use trunkline_store::{Backend, StoredPoint, StoredRun};
 
 pub use comparison::terminal_comparison;
 
@@ -40,9 +40,8 @@ pub fn terminal(run: &StoredRun, screen: Screen) -> String {
     for caution in cautions_of(side) {
         out.paragraph(&caution, QUIET);
     }
-    if run.info.status != Status::Complete {
-        let text = format!("The run is partial; `trunkline run --resume {}` finishes it.", run.info.id);
-        out.paragraph(&text, paint(Outcome::NotMeasured));
+    if let Some(text) = side.next() {
+        out.paragraph(&text, if side.is_unfinished() { paint(Outcome::NotMeasured) } else { QUIET });
     }
     if !view.limits().is_empty() {
         out.blank();
@@ -117,16 +116,16 @@ fn paint(outcome: Outcome) -> Ansi {
 
 fn about(side: &Side) -> String {
     let info = side.info();
+    let points = (0..info.points).filter(|point| info.has(*point)).count();
     format!(
-        "{}: run {} on {}, {} of {} repetitions of {} measured over {} {}",
+        "{}: run {} on {}, {} of {} repetitions of {} measured over {points} {}",
         info.name,
         info.id,
         info.backend.name(),
         info.repetitions_done,
-        u64::from(info.points) * u64::from(info.repetitions),
+        info.wanted(),
         info.repetition_length,
-        info.points,
-        if info.points == 1 { "point" } else { "points" },
+        if points == 1 { "point" } else { "points" },
     )
 }
 
@@ -281,7 +280,7 @@ fn flows(out: &mut Text, view: &View, side: &Side) {
     let has_margin = columns.iter().any(|(_, metric, _)| *metric == MARGIN);
     let margin = if has_margin { "margin: the smallest to a deadline; " } else { "" };
     let outside = if any_outside { "?: outside the E-model's range; " } else { "" };
-    let cut = if view.points().iter().any(is_cut_short) { "*: cut short; " } else { "" };
+    let cut = if view.points().iter().any(|point| is_cut_short(point)) { "*: cut short; " } else { "" };
     let text = format!(
         "mean to p99.9: latency{rtt}; jitter: its mean absolute deviation; {margin}{outside}{cut}{repetitions}more in the HTML \
          report of `trunkline report {}`",
@@ -307,7 +306,7 @@ fn keys(view: &View) -> Vec<Column> {
 /// Each flow at each point, before its sinks if it has several.
 fn subjects<'a>(view: &View<'a>, side: &Side<'a>) -> Vec<(&'a StoredPoint, Subject<'a>)> {
     let mut subjects = Vec::new();
-    for point in view.points() {
+    for &point in view.points() {
         let has_members = |flow: &&&str| side.flow(point.index, flow).first().is_some_and(|f| f.members > 0);
         for flow in view.flows.iter().filter(has_members) {
             subjects.push((point, Subject::flow(flow)));

@@ -281,6 +281,32 @@ fn partial_runs_are_marked() {
 }
 
 #[test]
+fn a_part_of_a_run_is_judged_by_its_own_points() {
+    let mut run = fixtures::swept(Backend::Sim);
+    // Points 0 and 2, with all repetitions.
+    run.info.shard = Some("1/2".parse().unwrap());
+    for point in &mut run.points {
+        point.repetitions.retain(|_| point.index % 2 == 0);
+    }
+    run.info.repetitions_done = 6;
+    let view = View::new(&run, None);
+    assert_eq!(view.points().iter().map(|point| point.index).collect::<Vec<_>>(), [0, 2]);
+    let told = headline(&view, &view.sides[0]).text;
+    assert!(told.starts_with("Part 1 of 2: ") && told.contains(" of 2 points. Worst"), "{told}");
+    let shown = terminal(&run, Screen::default());
+    assert!(shown.contains("6 of 6 repetitions of 11 s measured over 2 points"), "{shown}");
+    assert!(shown.contains("`trunkline runs merge`") && !shown.contains("--resume"), "{shown}");
+    let page = html(&run, None);
+    assert!(page.contains("Part 1 of 2, with 6 repetitions") && page.contains("trunkline runs merge"));
+    run.info.status = Status::Partial;
+    let shown = terminal(&run, Screen::default());
+    assert!(
+        shown.contains("`trunkline run --resume 12` finishes it, then `trunkline runs merge`"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn an_unfinished_run_meets_its_limits_only_so_far() {
     let told = |run: &StoredRun| {
         let view = View::new(run, None);

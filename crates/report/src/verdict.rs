@@ -216,8 +216,16 @@ pub(crate) struct Headline {
     pub(crate) text: String,
 }
 
-/// The headline of one side.
+/// The headline of one side. That of a part of a run says which part it is.
 pub(crate) fn headline(view: &View, side: &Side) -> Headline {
+    let headline = of_own_points(view, side);
+    match side.part() {
+        Some(part) => Headline { text: format!("{part}: {}", headline.text), ..headline },
+        None => headline,
+    }
+}
+
+fn of_own_points(view: &View, side: &Side) -> Headline {
     let points = view.points().len();
     let measured = view.points().iter().filter(|p| side.point(p.index).is_some_and(has_data)).count();
     if measured == 0 {
@@ -229,8 +237,7 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
         let info = side.info();
         let measured = match (measured, points) {
             _ if side.is_unfinished() => {
-                let wanted = u64::from(info.points) * u64::from(info.repetitions);
-                format!("{} of {wanted} repetitions", info.repetitions_done)
+                format!("{} of {} repetitions", info.repetitions_done, info.wanted())
             }
             (1, 1) => "One point".to_owned(),
             (n, all) if n == all => format!("All {all} points"),
@@ -291,7 +298,7 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
     }
     if side.is_unfinished() {
         let info = side.info();
-        let wanted = u64::from(info.points) * u64::from(info.repetitions);
+        let wanted = info.wanted();
         let judged = verdicts.iter().any(|v| v.count(Outcome::Holds) > 0);
         let text = format!(
             "{}: {} of {wanted} repetitions were measured.",

@@ -13,6 +13,8 @@ pub(crate) struct View<'a> {
     pub(crate) sides: Vec<Side<'a>>,
     /// Every flow that has a summary anywhere, in the file's order.
     pub(crate) flows: Vec<&'a str>,
+    /// The points that the run measures: of a part of a run, those of the part.
+    points: Vec<&'a StoredPoint>,
     /// Why a counterpart that was offered is not shown.
     pub(crate) refused_counterpart: Option<&'static str>,
 }
@@ -46,7 +48,8 @@ impl<'a> View<'a> {
                 flows.push(&flow.flow);
             }
         }
-        View { sides, flows, refused_counterpart }
+        let points = run.points.iter().filter(|point| run.info.has(point.index)).collect();
+        View { sides, flows, points, refused_counterpart }
     }
 
     /// The run that the report is about.
@@ -84,8 +87,8 @@ impl<'a> View<'a> {
     }
 
     /// The points by their indices in the run that the report is about.
-    pub(crate) fn points(&self) -> &'a [StoredPoint] {
-        &self.run().points
+    pub(crate) fn points(&self) -> &[&'a StoredPoint] {
+        &self.points
     }
 
     /// What is common to all latencies of a flow: one way or round trip.
@@ -263,9 +266,27 @@ impl<'a> Side<'a> {
             .collect()
     }
 
-    /// Whether less was measured than the file asks for.
+    /// Whether less was measured than it is to measure.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.info().status != Status::Complete
+    }
+
+    /// `Part 2 of 8`, if it is a part of a run.
+    pub(crate) fn part(&self) -> Option<String> {
+        self.info().shard.map(|shard| format!("Part {} of {}", shard.index(), shard.of()))
+    }
+
+    /// The command that comes next, if this is not a whole run: the one that finishes it, or the one that joins it with the other
+    /// parts.
+    pub(crate) fn next(&self) -> Option<String> {
+        let resume = format!("`trunkline run --resume {}` finishes it", self.info().id);
+        let merge = "`trunkline runs merge` joins it with the other parts";
+        match (self.part(), self.is_unfinished()) {
+            (None, false) => None,
+            (None, true) => Some(format!("The run is partial; {resume}.")),
+            (Some(_), false) => Some(format!("This is a part of a run; {merge}.")),
+            (Some(_), true) => Some(format!("This part of a run is partial; {resume}, then {merge}.")),
+        }
     }
 
     /// How far one-way times may be from the truth at most because they were read from two clocks, if any were.
@@ -372,6 +393,8 @@ pub(crate) fn point_name(point: &StoredPoint, axes: &[Axis]) -> String {
 fn why_not_beside(run: &StoredRun, other: &StoredRun) -> Option<&'static str> {
     if run.info.experiment_hash != other.info.experiment_hash {
         Some("its experiment file is a different one")
+    } else if other.info.shard.is_some() && other.info.shard != run.info.shard {
+        Some("it is a part of a run that has other repetitions")
     } else if run.axes != other.axes {
         Some("it sweeps other values")
     } else {

@@ -84,6 +84,7 @@ fn unstored(experiment: &Experiment, started: jiff::Timestamp, summary: Repetiti
             tags: Vec::new(),
             key: String::new(),
             settings: Vec::new(),
+            shard: None,
         },
         text: String::new(),
         axes: experiment.axes.clone(),

@@ -9,7 +9,7 @@ use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Point, Progress, Scenario, Supervisor};
 use trunkline_metrics::RepetitionSummary;
 use trunkline_simulator::SimulationError;
-use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store};
+use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Shard, Status, Store};
 
 use crate::backend;
 use crate::congestion;
@@ -119,27 +119,36 @@ pub fn run(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
-    run_part(store, request, |_, _| true, observer, stop)
+    begun(store, request, None, observer, stop)
 }
 
-/// Measures a part of an experiment as a run of its own: the repetitions that `wanted` chooses by point and repetition, both from
-/// 0. The run stays partial, unless the part is all of it.
+/// Measures a part of an experiment as a run of its own. The run is complete once its part is.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_part(
+pub fn run_shard(
     store: &Store,
     request: Request<'_>,
-    wanted: impl Fn(u32, u32) -> bool,
+    shard: Shard,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Outcome, RunnerError> {
+    begun(store, request, Some(shard), observer, stop)
+}
+
+fn begun(
+    store: &Store,
+    request: Request<'_>,
+    shard: Option<Shard>,
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
     if let Some(fleet) = request.fleet {
         forget_stored(store, None, fleet)?;
     }
-    let writer = begin(store, &request)?;
-    let place = |stored: u32, repetition: u32| wanted(stored, repetition).then_some(stored as usize);
-    finish_measuring(writer, request, place, observer, stop)
+    let points = (0..).zip(request.experiment.points.choices());
+    let writer = store.begin(NewRun { shard, ..new_run(&request, points.collect()) })?;
+    finish_measuring(writer, request, |stored, _| Some(stored as usize), observer, stop)
 }
 
 /// Begins a run of all points and measures nothing: what others measure can be
@@ -178,7 +187,7 @@ pub fn run_some(
     finish_measuring(store.begin(begun)?, request, place, observer, stop)
 }
 
-/// Finishes a partial run: measures what it lacks. `request.backend` must be the run's.
+/// Finishes a partial run, or part of a run: measures what it lacks. `request.backend` must be the run's.
 pub fn resume(
     store: &Store,
     id: u64,
@@ -225,6 +234,7 @@ pub(crate) fn new_run(request: &Request<'_>, points: Vec<(u32, Vec<usize>)>) -> 
         file: request.file.to_path_buf(),
         named: experiment.files.clone(),
         settings: experiment.settings.iter().map(ToString::to_string).collect(),
+        shard: None,
         axes: experiment.axes.clone(),
         limits: experiment.limits.clone(),
         seed: experiment.seed,
@@ -244,7 +254,10 @@ fn finish_measuring(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
-    observer.begun(&writer.info()?);
+    let info = writer.info()?;
+    observer.begun(&info);
+    let is_own = |point, repetition| info.shard.is_none_or(|shard| shard.has(info.points, point, repetition));
+    let place = |stored, repetition| place(stored, repetition).filter(|_| is_own(stored, repetition));
     let missing = writer.missing()?.into_iter();
     let tasks: Vec<Task> = missing
         .filter_map(|(stored, repetition)| {
@@ -258,7 +271,8 @@ fn finish_measuring(
     let stopped = stop.load(Ordering::Relaxed);
     let missing = writer.missing()?;
     let is_done = !missing.iter().any(|(stored, repetition)| place(*stored, *repetition).is_some());
-    let complete = measured.is_ok() && missing.is_empty();
+    let complete =
+        measured.is_ok() && !missing.iter().any(|(stored, repetition)| is_own(*stored, *repetition));
     let status = if complete { Status::Complete } else { Status::Partial };
     let ended = writer.finish_telling(status, &|message| observer.warning(message));
     // What went wrong first says more: a database that is gone cannot be told of the end either.

@@ -31,6 +31,7 @@ pub mod model;
 mod recovery;
 mod run_writer;
 mod selector;
+mod shard;
 mod store;
 mod trace;
 
@@ -39,6 +40,7 @@ pub use filter::{Retention, RunFilter};
 pub use model::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
 pub use run_writer::{Adopted, ClosedRepetition, NewRun, RepetitionWriter, Revision, RunWriter};
 pub use selector::RunSelector;
+pub use shard::Shard;
 pub use store::{Imported, Merged, Store, server_name};
 pub use trace::{
     Arrival, Cdf, CdfPoint, LatencySeries, latency_cdf, latency_series, read_latencies, read_trace,

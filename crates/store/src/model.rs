@@ -7,6 +7,8 @@ use trunkline_core::Duration;
 use trunkline_experiment::{Axis, Limit};
 use trunkline_metrics::RepetitionSummary;
 
+use crate::shard::Shard;
+
 /// On what a run was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -49,7 +51,7 @@ impl Backend {
 pub enum Status {
     /// Being executed by a process that is alive.
     Running,
-    /// Every repetition of every point was measured.
+    /// Every repetition of every point was measured; of a part of a run, those that belong to it.
     Complete,
     /// Interrupted: what was measured is kept, and `run --resume` finishes it.
     Partial,
@@ -99,6 +101,22 @@ pub struct RunInfo {
     /// What was set beside the file, `link.trunk.rate=5 Mbit/s`; the stored text has it.
     #[serde(default)]
     pub settings: Vec<String>,
+    /// The part of the run that was to be measured here; `None` for all of it.
+    #[serde(default)]
+    pub shard: Option<Shard>,
+}
+
+impl RunInfo {
+    /// Repetitions that it is to measure, over all points.
+    pub fn wanted(&self) -> u64 {
+        let all = u64::from(self.points) * u64::from(self.repetitions);
+        self.shard.map_or(all, |shard| shard.of_all(all))
+    }
+
+    /// Returns true if it is to measure a point.
+    pub fn has(&self, point: u32) -> bool {
+        self.shard.is_none_or(|shard| shard.has_any(self.points, point, self.repetitions))
+    }
 }
 
 /// A run with its results.

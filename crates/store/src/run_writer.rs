@@ -19,6 +19,7 @@ use crate::files::Uploads;
 use crate::model::{Backend, RunInfo, Status, StoredPoint, StoredRun};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::selector::slug;
+use crate::shard::Shard;
 use crate::trace::{self, OpenTraces, TraceFile, TraceKeys, TraceWriter};
 
 pub use adopt::Adopted;
@@ -38,6 +39,8 @@ pub struct NewRun {
     pub named: NamedFiles,
     /// What was set beside the file, `link.trunk.rate=5 Mbit/s`; the text has it.
     pub settings: Vec<String>,
+    /// The part that is measured here; `None` for all of it.
+    pub shard: Option<Shard>,
     /// What is swept.
     pub axes: Vec<Axis>,
     /// The limits.
@@ -69,6 +72,7 @@ impl NewRun {
             file: info.file,
             named: NamedFiles::default(),
             settings: info.settings,
+            shard: info.shard,
             axes,
             limits,
             seed: info.seed,
@@ -247,7 +251,7 @@ impl RunWriter {
         Ok(id)
     }
 
-    /// Ends the run and returns it as it is stored. [`Status::Complete`] is for a run of which nothing is missing. As
+    /// Ends the run and returns it as it is stored. [`Status::Complete`] is for a run, or a part of one, of which nothing is missing. As
     /// [`finish_telling`](RunWriter::finish_telling) with nobody to be told.
     pub fn finish(self, status: Status) -> Result<RunInfo, StoreError> {
         self.finish_telling(status, &|_| {})

@@ -278,8 +278,9 @@ impl Store {
                 && other.status != Status::Running
         });
         // Of several that are equally good the newest.
-        let best =
-            others.min_by_key(|other| (other.status == Status::Partial, other.backend != Backend::Sim));
+        let best = others.min_by_key(|other| {
+            (other.status == Status::Partial, other.shard.is_some(), other.backend != Backend::Sim)
+        });
         best.map(|other| self.run(other.id)).transpose()
     }
 

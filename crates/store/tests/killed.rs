@@ -53,6 +53,7 @@ fn child() {
         file: PathBuf::new(),
         named: NamedFiles::default(),
         settings: Vec::new(),
+        shard: None,
         axes: Vec::new(),
         limits: Vec::new(),
         seed: 1,

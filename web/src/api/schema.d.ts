@@ -1644,6 +1644,15 @@ export interface components {
             /** @description Its flows with a trace on this host. */
             traces: components["schemas"]["TraceName"][];
         };
+        /** @description A part of a run, to be joined with the others by `runs merge`. */
+        RunShard: {
+            /** @description Its number, from 1. */
+            index: number;
+            /** @description The number of parts. */
+            of: number;
+            /** @description Repetitions that belong to it, over all points. */
+            repetitions: number;
+        };
         /** @description A run was started. */
         RunStarted: {
             /** @description The job that executes it. */
@@ -1683,6 +1692,7 @@ export interface components {
             seed: string;
             /** @description Settings of the command line, `link.trunk.rate=5 Mbit/s`; the stored file has them. */
             settings: string[];
+            shard?: components["schemas"]["RunShard"] | null;
             /** @description Start, in UTC. */
             started: string;
             /** @description Its progress. */

@@ -1,7 +1,7 @@
 /** What states are called, and how they look. */
 
 import type { Backend } from '../api/types';
-import type { Outcome, Status } from './types';
+import type { Outcome, RunInfo, Status } from './types';
 
 type Kind = 'good' | 'warn' | 'bad' | 'plain' | 'live';
 interface Word {
@@ -16,6 +16,13 @@ export function statusWord(status: Status): Word {
     partial: { text: 'partial', kind: 'warn' },
   };
   return words[status];
+}
+
+/** How far a run is, `partial, 3 of 9 repetitions`, and which part of a run it is. */
+export function statusText({ status, shard, repetitions_done, points, repetitions }: RunInfo): string {
+  const wanted = shard?.repetitions ?? points * repetitions;
+  const text = status === 'partial' ? `partial, ${repetitions_done} of ${wanted} repetitions` : statusWord(status).text;
+  return shard ? `part ${shard.index} of ${shard.of}, ${text}` : text;
 }
 
 export function outcomeWord(outcome: Outcome | null, uncertain = false): Word {

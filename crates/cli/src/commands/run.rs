@@ -58,13 +58,9 @@ fn begin(global: &Global, arguments: &args::Run, file: &Path, (live, hear): (&Li
     let as_named = Request { file: Path::new(&named), ..request };
     trunkline_runner::precheck(&as_named).map_err(|error| failure(&error))?;
     let store = open_store(global)?;
-    let points = experiment.points.len() as u32;
     let outcome = watched(|display, stop| match arguments.shard {
         None => trunkline_runner::run(&store, request, display, stop),
-        Some(shard) => {
-            let wanted = |point, repetition| shard.has(points, point, repetition);
-            trunkline_runner::run_part(&store, request, wanted, display, stop)
-        }
+        Some(shard) => trunkline_runner::run_shard(&store, request, shard, display, stop),
     })?;
     Ok((store, outcome))
 }
@@ -262,17 +258,12 @@ fn show(
 ) -> Result<u8, Failure> {
     let run = store.run(outcome.run.id).map_err(Failure::environment)?;
     let counterpart = store.counterpart(&run).map_err(Failure::environment)?;
-    let report = match arguments.no_report || arguments.shard.is_some() {
+    let report = match arguments.no_report || run.info.shard.is_some() {
         true => None,
         false => Some(write_report(&run, counterpart.as_ref())?),
     };
     let say: fn(String) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
-    if let (Some(shard), false) = (arguments.shard, global.json) {
-        say(format!(
-            "part {shard}: run {} with {} repetitions; join the parts with `trunkline runs merge`",
-            outcome.run.id, outcome.run.repetitions_done
-        ));
-    } else if !global.json {
+    if !global.json {
         output::print(trunkline_report::terminal(&run, output::screen()).trim_end());
         say_where(report.as_deref(), say);
     }
@@ -315,7 +306,7 @@ fn judge(arguments: &args::Run, run: &StoredRun, outcome: &Outcome) -> u8 {
         warn_of_partial("stopped early: ", outcome.run.id);
         return output::INTERRUPTED;
     }
-    if outcome.run.status == Status::Partial && arguments.shard.is_none() {
+    if outcome.run.status == Status::Partial {
         warn_of_partial("", outcome.run.id);
         return output::ENVIRONMENT;
     }

@@ -81,13 +81,14 @@ fn row(run: &RunInfo) -> Vec<String> {
             Status::Complete => "complete",
             Status::Partial => "partial",
         }
-        .to_owned(),
+        .to_owned()
+            + &run.shard.map_or(String::new(), |shard| format!(", part {shard}")),
         run.points.to_string(),
         match run.status {
             // A plan repeats some points more often than others.
             Status::Complete => run.repetitions_done.to_string(),
             _ => {
-                format!("{} of {}", run.repetitions_done, u64::from(run.points) * u64::from(run.repetitions))
+                format!("{} of {}", run.repetitions_done, run.wanted())
             }
         },
         run.name.clone(),

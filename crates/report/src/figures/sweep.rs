@@ -174,7 +174,7 @@ struct Group<'a> {
 /// The small multiples, and how many were left out.
 fn groups<'a>(view: &View<'a>) -> (Vec<Group<'a>>, usize) {
     let mut groups: Vec<(Vec<usize>, Group)> = Vec::new();
-    for point in view.points() {
+    for &point in view.points() {
         let others = others(view).filter_map(|(place, _)| point.choice.get(place).copied()).collect();
         match groups.iter_mut().find(|(key, _)| *key == others) {
             Some((_, group)) => group.points.push(point),

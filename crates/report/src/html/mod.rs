@@ -214,13 +214,13 @@ fn masthead(view: &View, parts: &[(&str, &str, bool)]) -> Markup {
 /// `4 points × 3 repetitions of 11 s`, or how much of it is there.
 fn measured(side: &Side) -> Markup {
     let info = side.info();
-    let wanted = u64::from(info.points) * u64::from(info.repetitions);
     let plural = |n: u32, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     html! {
         (plural(info.points, "point", "points")) " × " (plural(info.repetitions, "repetition", "repetitions")) " of "
         (info.repetition_length)
+        @if let Some(part) = side.part() { " · " span.tag { (part) ", with " (grouped(&info.wanted().to_string())) " repetitions" } }
         @if info.status != Status::Complete {
-            " · " span.tag.open { "partial: " (grouped(&info.repetitions_done.to_string())) " of " (grouped(&wanted.to_string())) " measured" }
+            " · " span.tag.open { "partial: " (grouped(&info.repetitions_done.to_string())) " of " (grouped(&info.wanted().to_string())) " measured" }
         }
     }
 }
@@ -271,6 +271,13 @@ fn notes(view: &View) -> Markup {
                         "This run is partial. Points without a finished repetition show the interrupted one, marked "
                         span.tag.open { "cut short" } ", or nothing. "
                         code { "trunkline run --resume " (side.info().id) } " finishes it."
+                    }
+                }
+                @for (side, part) in view.sides.iter().filter_map(|side| Some((side, side.part()?))) {
+                    li {
+                        strong { (side.label) ": " }
+                        (part) " of a run, made by " code { "trunkline run --shard" } ". The report has the points of this part only. "
+                        code { "trunkline runs merge" } " joins the parts."
                     }
                 }
                 @if let Some(reason) = view.refused_counterpart {

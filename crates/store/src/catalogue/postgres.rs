@@ -101,6 +101,7 @@ impl Catalogue for Postgres {
         let axes = serde_json::to_string(&run.axes)?;
         let limits = serde_json::to_string(&run.limits)?;
         let settings = serde_json::to_string(&run.settings)?;
+        let shard = run.shard.map(String::from);
         let id = self.connection.attempt(|transaction| {
             // An attempt of which the server could not say that it had succeeded.
             if let Some(row) = transaction.query_opt("SELECT id FROM run WHERE key = $1", &[&key])? {
@@ -108,8 +109,8 @@ impl Catalogue for Postgres {
             }
             let entered = transaction.query_one(
                 "INSERT INTO run (name, backend, status, repair, started, version, machine, seed, repetitions,
-                    repetition_length_ns, folder, file, experiment_hash, text, axes, limits, key, settings)
-                 VALUES ($1, $2, 'running', true, $3, $4, $5, $6, $7, $8, '', $9, $10, $11, $12, $13, $14, $15)
+                    repetition_length_ns, folder, file, experiment_hash, text, axes, limits, key, settings, shard)
+                 VALUES ($1, $2, 'running', true, $3, $4, $5, $6, $7, $8, '', $9, $10, $11, $12, $13, $14, $15, $16)
                  RETURNING id",
                 &[
                     &run.name,
@@ -127,6 +128,7 @@ impl Catalogue for Postgres {
                     &limits,
                     &key,
                     &settings,
+                    &shard,
                 ],
             )?;
             let id = entered.get::<_, i64>(0);

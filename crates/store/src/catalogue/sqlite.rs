@@ -102,8 +102,8 @@ impl Catalogue for Sqlite {
         transaction
             .execute(
                 "INSERT INTO run (id, name, backend, status, repair, started, version, machine, seed, repetitions,
-                    repetition_length_ns, folder, file, experiment_hash, text, axes, limits, key, settings)
-                 VALUES (?16, ?1, ?2, 'running', 1, ?3, ?4, ?5, ?6, ?7, ?8, '', ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                    repetition_length_ns, folder, file, experiment_hash, text, axes, limits, key, settings, shard)
+                 VALUES (?16, ?1, ?2, 'running', 1, ?3, ?4, ?5, ?6, ?7, ?8, '', ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?17)",
                 params![
                     run.name,
                     run.backend.name(),
@@ -121,6 +121,7 @@ impl Catalogue for Sqlite {
                     key,
                     serde_json::to_string(&run.settings)?,
                     unknown.map(|number| number as i64 + 1),
+                    run.shard.map(String::from),
                 ],
             )
             .map_err(failed)?;

@@ -30,7 +30,7 @@ impl Store {
         };
         let first = store.run(*id)?;
         store.fetch_all(&first.info)?;
-        let writer = self.begin(NewRun::again(&first))?;
+        let writer = self.begin(NewRun { shard: None, ..NewRun::again(&first) })?;
         let made = writer.info()?.id;
         drop(first.points);
         let adopted = writer.adopt_named(&first.info).and_then(|()| {

@@ -20,6 +20,7 @@ pub fn new_run(backend: Backend, text: &str) -> NewRun {
         file: PathBuf::from("voice.toml"),
         named: NamedFiles::default(),
         settings: vec!["seed=18446744073709551615".to_owned()],
+        shard: None,
         axes: vec![Axis { key: "flow.voice.count".to_owned(), values, numbers, unit: String::new() }],
         limits: Vec::new(),
         seed: u64::MAX,

@@ -14,7 +14,7 @@ const INFO: &str = "
         folder, file, experiment_hash,
         (SELECT count(*) FROM point WHERE run = id),
         (SELECT count(*) FROM repetition WHERE run = id AND NOT partial),
-        ARRAY(SELECT tag FROM tag WHERE run = id ORDER BY tag COLLATE \"C\"), key, text, axes, limits, settings
+        ARRAY(SELECT tag FROM tag WHERE run = id ORDER BY tag COLLATE \"C\"), key, text, axes, limits, settings, shard
     FROM run";
 
 /// Every run, the oldest first.
@@ -50,6 +50,11 @@ pub(super) fn info_of(row: &Row, runs: &Path, place: &str) -> Result<RunInfo, St
         tags: row.get(16),
         key: row.get(17),
         settings: json(place, row.get(21))?,
+        shard: row
+            .get::<_, Option<String>>(22)
+            .map(|text| text.parse())
+            .transpose()
+            .map_err(|error: String| unreadable(place, error))?,
     })
 }
 

@@ -4,7 +4,7 @@ use postgres::{Client, Error};
 
 /// One script per version of the schema, each from the version before; never changed once released. What a column holds is
 /// said at SQLite's.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE run (
         id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -72,6 +72,9 @@ const MIGRATIONS: [&str; 3] = [
     ",
     "
     ALTER TABLE run ADD COLUMN settings TEXT NOT NULL DEFAULT '[]';
+    ",
+    "
+    ALTER TABLE run ADD COLUMN shard TEXT;
     ",
 ];
 

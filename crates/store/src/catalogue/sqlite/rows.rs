@@ -13,7 +13,7 @@ const INFO: &str = "
         folder, file, experiment_hash,
         (SELECT count(*) FROM point WHERE run = id),
         (SELECT count(*) FROM repetition WHERE run = id AND NOT partial),
-        (SELECT json_group_array(tag ORDER BY tag) FROM tag WHERE run = id), key, settings
+        (SELECT json_group_array(tag ORDER BY tag) FROM tag WHERE run = id), key, settings, shard
     FROM run";
 
 /// Every run, the oldest first.
@@ -50,6 +50,11 @@ fn info_of(row: &Row<'_>, runs: &Path) -> rusqlite::Result<RunInfo> {
         tags: json(16, &row.get::<_, String>(16)?)?,
         key: row.get(17)?,
         settings: json(18, &row.get::<_, String>(18)?)?,
+        shard: row
+            .get::<_, Option<String>>(19)?
+            .map(|text| text.parse())
+            .transpose()
+            .map_err(|error: String| unreadable(19, error.into()))?,
     })
 }
 

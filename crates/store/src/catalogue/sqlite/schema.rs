@@ -10,8 +10,8 @@ use crate::StoreError;
 /// One script per version of the schema, each from the version before; never changed once released. Numbers without a
 /// sign are kept bit by bit in SQLite's signed ones. `axes`, `limits`, `settings`, `choice` and `summary` are JSON. Paths are
 /// relative to the run's folder. `repair` is set while unfinished traces may lie in it; `key` tells a run from those of all
-/// other stores.
-const MIGRATIONS: [&str; 3] = [
+/// other stores; `shard` is the part of the run that it measures, `2/8`.
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE run (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -73,6 +73,9 @@ const MIGRATIONS: [&str; 3] = [
     ",
     "
     ALTER TABLE run ADD COLUMN settings TEXT NOT NULL DEFAULT '[]';
+    ",
+    "
+    ALTER TABLE run ADD COLUMN shard TEXT;
     ",
 ];
 

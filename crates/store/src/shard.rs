@@ -3,9 +3,12 @@
 use core::fmt;
 use core::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// One of several parts of a run, `2/8`. The parts of all numbers together are the run, and none overlap. Neighbouring points
 /// go to different parts, because they take similar times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Shard {
     /// From 1.
     index: u32,
@@ -13,16 +16,50 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Its number, from 1.
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    /// The number of parts.
+    pub fn of(self) -> u32 {
+        self.of
+    }
+
     /// True if a repetition of a point belongs to this part; both count from 0.
     pub fn has(self, points: u32, point: u32, repetition: u32) -> bool {
         let place = u64::from(repetition) * u64::from(points) + u64::from(point);
         place % u64::from(self.of) == u64::from(self.index - 1)
+    }
+
+    /// Returns true if any repetition of a point belongs to this part.
+    pub(crate) fn has_any(self, points: u32, point: u32, repetitions: u32) -> bool {
+        (0..repetitions).any(|repetition| self.has(points, point, repetition))
+    }
+
+    /// Repetitions of this part, of so many of the run.
+    pub(crate) fn of_all(self, repetitions: u64) -> u64 {
+        (repetitions + u64::from(self.of - self.index)) / u64::from(self.of)
     }
 }
 
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> String {
+        shard.to_string()
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Shard, String> {
+        text.parse()
     }
 }
 
@@ -53,6 +90,21 @@ mod tests {
                 assert_eq!(owners, 1, "point {point}, repetition {repetition} of {of} parts");
             }
         }
+    }
+
+    #[test]
+    fn a_part_knows_its_size() {
+        for of in 1..=20 {
+            let shards = (1..=of).map(|i| format!("{i}/{of}").parse::<Shard>().unwrap());
+            for shard in shards {
+                let all = (0..5).flat_map(|point| (0..3).map(move |r| (point, r)));
+                let own = all.filter(|(point, repetition)| shard.has(5, *point, *repetition));
+                assert_eq!(own.count() as u64, shard.of_all(15), "{shard}");
+            }
+        }
+        let part: Shard = "2/8".parse().unwrap();
+        let has: Vec<u32> = (0..4).filter(|point| part.has_any(4, *point, 2)).collect();
+        assert_eq!(has, [1], "repetition 0 of point 1");
     }
 
     #[test]
