@@ -123,6 +123,51 @@ fn an_answer_that_rests_on_a_slight_overload_says_so() {
     assert!((per_second / (0.8 / 1036.0) - 1.0).abs() < 0.1, "{json:#}");
 }
 
+/// 12 channels are 3.7 % more than the line carries: after 2.3 s the queue of 100 packets is full, and at the end of the run no
+/// latency rises. Of the surplus little more than half was dropped.
+#[test]
+fn an_answer_that_rests_on_a_queue_that_filled_up_says_so() {
+    let filled = |duration: &str| {
+        let text =
+            CHANNELS.replace("20 packets", "100 packets").replace("2 s", duration).replace("< 1 %", "< 5 %");
+        let arguments =
+            ["--maximise", "flow.voice.count", "--from", "11", "--to", "12", "--json", "--no-report"];
+        planned(&text, &arguments).1.ok().json()["answers"][0].clone()
+    };
+    let answer = filled("5 s");
+    assert_eq!((&answer["kept"]["number"], &answer["rising"]), (&12.0.into(), &serde_json::json!([])));
+    let overloaded = &answer["overloaded"][0];
+    assert_eq!(overloaded["link"], "trunk a>b", "{answer:#}");
+    assert!((overloaded["load"].as_f64().unwrap() - 1.0368).abs() < 1e-4, "{answer:#}");
+    let sentence = answer["sentence"].as_str().unwrap();
+    let says = "the flows send 103.68 % of what `trunk a>b` carries, and a run of 5 s is too short";
+    assert!(sentence.contains(says), "{sentence}");
+    // After 30 s the losses are those of the overload.
+    assert_eq!(filled("30 s")["overloaded"], serde_json::json!([]));
+}
+
+/// Poisson arrivals of 10,000 packets in a repetition vary by 1 %, and their queue by more than it grows.
+#[test]
+fn a_slight_overload_by_random_arrivals_is_told_from_chance() {
+    let poisson =
+        "{ kind = \"load\", message = \"472 B\", interval = { kind = \"exponential\", mean = \"10 ms\" } }";
+    let planned_at = |load: f64| {
+        let rate = format!("{:.0} bit/s", 4e6 / load);
+        let text = CHANNELS
+            .replace("{ kind = \"voice\", samples = 80 }", poisson)
+            .replace("1 Mbit/s", &rate)
+            .replace("20 packets", "1000 packets");
+        let arguments =
+            ["--maximise", "flow.voice.count", "--from", "9", "--to", "10", "--json", "--no-report"];
+        let answer = planned(&text, &arguments).1.ok().json()["answers"][0].clone();
+        assert_eq!(answer["kept"]["number"], 10.0, "{answer:#}");
+        answer["overloaded"][0]["load"].as_f64()
+    };
+    let load = planned_at(1.002).expect("a warning");
+    assert!((load - 1.002).abs() < 1e-4, "{load}");
+    assert_eq!(planned_at(0.998), None);
+}
+
 /// Nothing of what is sent arrives within the drain time, and nothing is lost.
 #[test]
 fn an_answer_says_that_most_had_not_arrived() {

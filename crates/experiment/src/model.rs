@@ -393,6 +393,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// The mean time between messages of one channel while it sends; `None` if answers or the transport decide.
+    pub fn interval(&self) -> Option<Duration> {
+        (trunkline_traffic::KINDS[self.kind].interval)(&self.values)
+    }
+
     /// True if its messages are those of a function.
     pub fn is_custom(&self) -> bool {
         trunkline_traffic::KINDS[self.kind].name == trunkline_traffic::CUSTOM

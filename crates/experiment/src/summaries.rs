@@ -27,6 +27,10 @@ impl Scenario {
             LinkSummary {
                 link: format!("{} {direction}", link.name),
                 utilisation: counters.busy.share(duration),
+                load: counters
+                    .offered_time()
+                    .filter(|_| duration > Duration::ZERO)
+                    .map(|time| time.as_secs_f64() / duration.as_secs_f64()),
                 offered: counters.offered,
                 delivered: counters.delivered,
                 dropped: named(DropCause::ALL.iter().map(|c| c.name()), &counters.dropped),

@@ -413,6 +413,10 @@ pub struct LinkSummary {
     pub link: String,
     /// Share of the time that the line was busy.
     pub utilisation: Ratio,
+    /// The time that the line needs for all that was offered to its queue, over the measured time: above 1 in an overload. `None`
+    /// of media with several stations, of links that carried nothing, and in runs of versions that did not measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
     /// Packets offered.
     pub offered: u64,
     /// Packets delivered.

@@ -139,6 +139,8 @@ pub struct MediumCounters {
     pub delivered: u64,
     /// Bytes on the line of everything transmitted, with the link's framing.
     pub transmitted: Bytes,
+    /// The same of everything offered that fits the line, even if it was dropped; only of links between two hosts.
+    pub load: Bytes,
     /// Packets dropped, by [`DropCause`](crate::DropCause) index.
     pub dropped: [u64; crate::DropCause::COUNT],
     /// Packets marked, by [`MarkCause`](crate::MarkCause) index.
@@ -167,6 +169,13 @@ pub struct MediumCounters {
 }
 
 impl MediumCounters {
+    /// The time that the line needs for all that was offered; `None` where that is unknown.
+    pub fn offered_time(&self) -> Option<Duration> {
+        let (load, transmitted) = (self.load.count() as f64, self.transmitted.count() as f64);
+        let seconds = self.busy.total().as_secs_f64() * load / transmitted;
+        (load > 0.0 && transmitted > 0.0).then(|| Duration::from_secs_f64(seconds))
+    }
+
     /// Adds what the queue in front of the line counted.
     pub(crate) fn with_queue(mut self, queue: &QueueCounters) -> MediumCounters {
         for (sum, of_queue) in self.dropped.iter_mut().zip(queue.dropped) {

@@ -232,6 +232,7 @@ impl<L: Line> Direction<L> {
             out.fates.0.push(Fate::Dropped { at, packet, cause: DropCause::TooLarge });
             return;
         }
+        self.counters.load += packet.size + self.overhead;
         // An idle line takes the packet through the queue all the same: a shaper may still hold it back.
         self.queue.enqueue(at, packet, &mut out.fates);
         self.begin(at, out);

@@ -120,6 +120,7 @@ source = "voice"   # 64 kbit/s
             finished: true,
             trials: Vec::new(),
             rising: Vec::new(),
+            overloaded: Vec::new(),
             unfinished: Vec::new(),
         };
         let answers: Vec<Answer> = kept.iter().enumerate().map(answer).collect();

@@ -105,6 +105,7 @@ mod tests {
                 finished: true,
                 trials: Vec::new(),
                 rising: Vec::new(),
+                overloaded: Vec::new(),
                 unfinished: Vec::new(),
             })
             .collect();

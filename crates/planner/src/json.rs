@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::draws::{OverDraws, over_draws};
 use crate::output::{
     PlanAnswer, PlanDraws, PlanDrawsKept, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict,
-    PlanOutput, PlanRising, PlanTrial, PlanUnfinished, PlanValue, PlanVerdict,
+    PlanOutput, PlanOverloaded, PlanRising, PlanTrial, PlanUnfinished, PlanValue, PlanVerdict,
 };
 use crate::plan::Plan;
 use crate::run::{Answer, Found, Trial};
@@ -79,6 +79,7 @@ fn of_answer(plan: &Plan, found: &Found, answer: &Answer) -> PlanAnswer {
     let edge = &answer.edge;
     let on_axis = plan.axes.iter().zip(&answer.choice);
     let rising = |one: &crate::Rising| PlanRising { flow: one.flow.clone(), per_second: one.per_second };
+    let overloaded = |one: &crate::Overloaded| PlanOverloaded { link: one.link.clone(), load: one.load };
     let unfinished = |one: &crate::Unfinished| PlanUnfinished { flow: one.flow.clone(), share: one.share };
     PlanAnswer {
         values: on_axis.map(|(axis, chosen)| (axis.key.clone(), axis.values.get(*chosen).cloned())).collect(),
@@ -88,6 +89,7 @@ fn of_answer(plan: &Plan, found: &Found, answer: &Answer) -> PlanAnswer {
         kept_behind: edge.kept_behind.iter().map(|behind| value(plan, *behind)).collect(),
         finished: answer.finished,
         rising: answer.rising.iter().map(rising).collect(),
+        overloaded: answer.overloaded.iter().map(overloaded).collect(),
         unfinished: answer.unfinished.iter().map(unfinished).collect(),
         sentence: text::answer(plan, found, answer),
         trials: answer.trials.iter().map(|trial| of_trial(plan, found, trial)).collect(),

@@ -28,7 +28,7 @@ pub use forecast::Forecast;
 pub use html::html;
 pub use json::{FORMAT, KIND, json, of_plan};
 pub use judge::{Judged, Terms};
-pub use overload::{Rising, Unfinished};
+pub use overload::{Overloaded, Rising, Unfinished};
 pub use plan::{Means, Nearness, Plan, PlanError, Question};
 pub use run::{Answer, Found, Observer, Trial, run};
 pub use search::{Edge, Goal, Verdict};

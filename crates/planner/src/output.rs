@@ -143,6 +143,10 @@ pub struct PlanAnswer {
     pub finished: bool,
     /// Flows whose latency still rises at the end of a run at the value kept; a longer run might break a limit.
     pub rising: Vec<PlanRising>,
+    /// Links that are offered more than they carry at the value kept, which the duration hides; a longer run might break a limit.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub overloaded: Vec<PlanOverloaded>,
     /// Flows of which most messages had not arrived at the end of a run at the value kept; limits judge the others only.
     pub unfinished: Vec<PlanUnfinished>,
     /// The answer in a sentence.
@@ -158,6 +162,15 @@ pub struct PlanRising {
     pub flow: String,
     /// Growth of its mean latency in the last half of the run, in seconds per second.
     pub per_second: f64,
+}
+
+/// A link that is offered more than it carries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PlanOverloaded {
+    /// Its name, with the direction.
+    pub link: String,
+    /// The time that it needs for what is offered in a second, in seconds: above 1.
+    pub load: f64,
 }
 
 /// A flow of which most messages had not arrived at the end of a run.

@@ -10,7 +10,7 @@ use trunkline_store::{RunInfo, Status, Store, StoredRun};
 
 use crate::forecast::Forecast;
 use crate::judge::Judged;
-use crate::overload::{Rising, Unfinished};
+use crate::overload::{Overloaded, Rising, Unfinished};
 use crate::plan::{Means, Plan, PlanError};
 use crate::search::{Edge, Verdict};
 use crate::work::Work;
@@ -54,6 +54,8 @@ pub struct Answer {
     /// Flows whose latency still rises at the end of the run at the value that keeps the limits: it may keep them only because
     /// the run is short.
     pub rising: Vec<Rising>,
+    /// Links that are offered more than they carry at that value, of which the run shows only a part.
+    pub overloaded: Vec<Overloaded>,
     /// Flows of which most messages had not arrived when the run ended at that value: limits judge the others only.
     pub unfinished: Vec<Unfinished>,
 }
@@ -61,7 +63,7 @@ pub struct Answer {
 impl Answer {
     /// True if the value may keep the limits only because the run is short.
     pub(crate) fn is_doubtful(&self) -> bool {
-        !self.rising.is_empty() || !self.unfinished.is_empty()
+        !(self.rising.is_empty() && self.overloaded.is_empty() && self.unfinished.is_empty())
     }
 
     /// Whether a row of a table does not say it all.

@@ -5,7 +5,7 @@ use trunkline_experiment::{Axis, Limit, Operator};
 use trunkline_metrics::Estimate;
 
 use crate::judge::{EARLY, Judged};
-use crate::overload::Unfinished;
+use crate::overload::{Overloaded, Unfinished};
 use crate::plan::Plan;
 use crate::run::{Answer, Found, Trial};
 use crate::search::{Edge, Goal, Verdict};
@@ -246,7 +246,11 @@ pub fn cautions(plan: &Plan, found: &Found) -> Vec<String> {
 
 /// Reasons to doubt an answer.
 fn doubts(plan: &Plan, answer: &Answer) -> String {
-    let overloaded = (!answer.rising.is_empty()).then(|| overloaded(plan, answer));
+    let overloaded = match (answer.rising.is_empty(), answer.overloaded.is_empty()) {
+        (false, _) => Some(rising(plan, answer)),
+        (true, false) => Some(overloaded(plan, answer)),
+        (true, true) => None,
+    };
     let unfinished = (!answer.unfinished.is_empty()).then(|| unfinished(plan, answer));
     overloaded.into_iter().chain(unfinished).collect::<Vec<_>>().join(". ")
 }
@@ -263,8 +267,21 @@ fn unfinished(plan: &Plan, answer: &Answer) -> String {
     )
 }
 
-/// What the answer rests on if latencies still rise when the run ends.
+/// A sentence about links that are offered more than they carry.
 fn overloaded(plan: &Plan, answer: &Answer) -> String {
+    let kept = answer.edge.kept.map_or_else(String::new, |kept| plan.key.written(kept));
+    let link = |one: &Overloaded| format!("{:.2} % of what `{}` carries", one.load * 100.0, one.link);
+    let links: Vec<String> = answer.overloaded.iter().map(link).collect();
+    let duration = plan.first.points.first().scenario.duration.to_string();
+    format!(
+        "at {kept} the flows send {}, and a run of {duration} is too short to show the effect: the queue holds the surplus, or has \
+         held it until it was full. Repeat the plan with a longer `duration`",
+        links.join(" and ")
+    )
+}
+
+/// What the answer rests on if latencies still rise when the run ends.
+fn rising(plan: &Plan, answer: &Answer) -> String {
     let kept = answer.edge.kept.map_or_else(String::new, |kept| plan.key.written(kept));
     let flows: Vec<String> = answer
         .rising

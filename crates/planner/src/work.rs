@@ -11,7 +11,7 @@ use trunkline_store::StoredRun;
 
 use crate::forecast::{Costs, Forecast, values_left};
 use crate::judge::{self, EARLY, Errors, Judged, Measured};
-use crate::overload::{self, Quarters, Rising, Unfinished};
+use crate::overload::{self, Load, Overloaded, Quarters, Rising, Unfinished};
 use crate::plan::{Means, Plan, PlanError};
 use crate::run::{Answer, Observer, Trial};
 use crate::search::{Edge, Goal, Search, Verdict};
@@ -56,6 +56,7 @@ struct Sample {
     measured: Measured,
     /// By flow; `None` for one that sent too little.
     quarters: Vec<Option<Quarters>>,
+    load: Load,
     /// By flow, the share of its messages that had not arrived when the run ended.
     unfinished: Vec<f64>,
 }
@@ -85,6 +86,7 @@ impl Sample {
         };
         Sample {
             measured,
+            load: Load::of(summary),
             quarters: summary.flows.iter().map(Quarters::of).collect(),
             unfinished: summary.flows.iter().map(unfinished).collect(),
         }
@@ -116,6 +118,12 @@ impl Samples {
             Some(Rising { flow: flow.meta.name.clone(), per_second })
         };
         scenario.flows.iter().enumerate().filter_map(rise).collect()
+    }
+
+    /// The links that are offered more than they carry, which the run is too short to show.
+    fn overloaded(&self, scenario: &Scenario, confidence: f64) -> Vec<Overloaded> {
+        let loads: Vec<&Load> = self.repetitions.values().map(|one| &one.load).collect();
+        overload::overloaded(scenario, &loads, confidence)
     }
 
     /// The flows of which most messages had not arrived when the run ended.
@@ -437,11 +445,16 @@ impl<'p> Work<'p> {
             edge.kept =
                 edge.kept.filter(|kept| !trials.iter().any(|one| one.value == *kept && one.is_empty()));
             let kept = edge.kept.and_then(|kept| cell.samples.get(&kept));
+            // Its sources send at the rates of this value.
+            let there = edge.kept.and_then(|kept| self.plan.with(std::iter::once(kept)).ok());
             Answer {
                 finished: cell.search.next_value().is_none(),
                 choice: cell.choice.clone(),
                 rising: kept
                     .map_or_else(Vec::new, |kept| kept.rising(&points.at(place).scenario, confidence)),
+                overloaded: kept.zip(there).map_or_else(Vec::new, |(kept, there)| {
+                    kept.overloaded(&there.points.at(place).scenario, confidence)
+                }),
                 unfinished: kept.map_or_else(Vec::new, |kept| kept.unfinished(&points.at(place).scenario)),
                 trials,
                 edge,

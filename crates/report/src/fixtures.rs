@@ -213,6 +213,7 @@ pub(crate) fn repetition(bulk: u32, live: bool, draw: &mut Draw) -> RepetitionSu
     let link = |name: &str, share: f64| LinkSummary {
         link: name.to_owned(),
         utilisation: Ratio::new(share.min(0.998)).unwrap_or_default(),
+        load: None,
         offered: 4_100 + 900 * u64::from(bulk),
         delivered: 4_090 + 880 * u64::from(bulk),
         dropped: if bulk > 1 {

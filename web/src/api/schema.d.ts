@@ -980,6 +980,8 @@ export interface components {
             kept: components["schemas"]["PlanValue"] | null;
             /** @description Values beyond the edge that keep the limits nevertheless. */
             kept_behind: components["schemas"]["PlanValue"][];
+            /** @description Links that are offered more than they carry at the value kept, which the duration hides; a longer run might break a limit. */
+            overloaded: components["schemas"]["PlanOverloaded"][];
             /** @description Flows whose latency still rises at the end of a run at the value kept; a longer run might break a limit. */
             rising: components["schemas"]["PlanRising"][];
             /** @description The answer in a sentence. */
@@ -1099,6 +1101,13 @@ export interface components {
             sd: number | null;
             /** @description The verdict. */
             verdict: components["schemas"]["PlanVerdict"];
+        };
+        /** @description A link that is offered more than it carries. */
+        PlanOverloaded: {
+            /** @description Its name, with the direction. */
+            link: string;
+            /** @description The time that it needs for what is offered in a second, in seconds: above 1. */
+            load: number;
         };
         /** @description The result, and an experiment file for it. */
         PlanResult: components["schemas"]["PlanFound"] & {
