@@ -78,7 +78,7 @@ pub struct RunInfo {
     pub machine: String,
     /// The seed.
     pub seed: u64,
-    /// How often every point is measured.
+    /// Repetitions of every point.
     pub repetitions: u32,
     /// How many points it has.
     pub points: u32,

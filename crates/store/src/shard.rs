@@ -1,4 +1,4 @@
-//! Parts of a run for several machines: every nth of all repetitions, counted over the points.
+//! Parts of a run for several machines: every nth repetition, counted over the points.
 
 use core::fmt;
 use core::str::FromStr;
