@@ -188,12 +188,15 @@ impl<'h> Search<'h> {
         Ok(Some((low + high) / 2.0 * self.value))
     }
 
-    /// The value with the smallest largest error near that of the files, by golden sections.
+    /// The value with the smallest largest error, or sum of squares, near that of the files, by golden sections.
     fn lowest(&self) -> Result<Option<f64>, PaperError> {
         const GOLDEN: f64 = 0.618_033_988_749_895;
         let height = |share: f64| -> Result<Option<f64>, PaperError> {
             let errors = self.errors(share)?;
-            Ok(errors.map(|errors| errors.iter().fold(0.0, |worst: f64, error| worst.max(error.abs()))))
+            Ok(errors.map(|errors| match self.calibration.rule {
+                Rule::LeastSquares => errors.iter().map(|error| error * error).sum(),
+                _ => errors.iter().fold(0.0, |worst: f64, error| worst.max(error.abs())),
+            }))
         };
         let (mut low, mut high) = (0.6, 1.4);
         let inner = |low: f64, high: f64| (high - GOLDEN * (high - low), low + GOLDEN * (high - low));

@@ -428,6 +428,8 @@ pub enum Rule {
     Match,
     /// The largest error over the cells is smallest.
     SmallestWorst,
+    /// The squares of the errors have the smallest sum.
+    LeastSquares,
     /// A formula gives one constant for each cell.
     Formula,
 }
