@@ -296,6 +296,42 @@ test('a click on a spike of the latency plays that moment, from a second before 
   await expect(page.getByRole('alert')).toContainText('No sound of bulk');
 });
 
+test('what a FIFO plays is heard in step with what was sent, with its gaps, and another reserve is heard', async ({ page, request }) => {
+  const id = await run(request, await example(request, 'voice-path'));
+  await page.goto(at(`/runs/${id}`));
+  await page.getByRole('tab', { name: 'Sound' }).click();
+  await page.getByLabel('Of', { exact: true }).selectOption({ label: 'burst.source.bytes = 50 KB, repetition 1' });
+  await page.getByLabel('Channel', { exact: true }).selectOption('there, channel 4');
+  const missing = page.getByText(/pieces? lost .* late/);
+  const late = async () => Number(/(\d+) late/.exec((await missing.textContent()) ?? '')?.[1]);
+  await expect(missing).toBeVisible();
+  await expect.poll(late).toBeGreaterThan(0);
+  const delay = page.getByRole('slider', { name: /^Playout delay/ });
+  await expect(delay).toHaveAccessibleName(/100.ms, as in the run$/);
+  await picture(page, 'fifo');
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
+  const before = await late();
+  await delay.fill('0');
+  await expect.poll(late).toBeGreaterThan(before);
+  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
+});
+
+test('music has sound, at any rate of the stream, and so does its file', async ({ page, browser, request }, info) => {
+  const text = experiment('music', { seconds: 3, repetitions: 1 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, '').replace(/source = \{ kind = "voice"[^}]*\}/, 'source = { kind = "audio", signal = "tones" }');
+  expect(text).toContain('tones');
+  const id = await run(request, text);
+  await page.goto(at(`/runs/${id}?tab=sound`));
+  await expect(page.getByText(/pieces? lost .* late/)).toBeVisible();
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
+  const { file, asked, wrong } = await saved(browser, page, id, info.outputPath('music.html'));
+  await file.getByRole('tab', { name: 'Sound', exact: true }).click();
+  await expect(file.getByText(/pieces? lost .* late/)).toBeVisible();
+  expect([asked, wrong]).toEqual([[], []]);
+  await file.context().close();
+});
+
 test('another playout delay is heard within a second, at the same place of the sound', async ({ page, request }) => {
   const id = await run(request, (await example(request, 'voice-beside-bulk')).replace('[0, 1, 2, 4]', '[2]'));
   await page.goto(at(`/runs/${id}?tab=sound`));

@@ -80,8 +80,8 @@ describe('a live run', () => {
 
 describe('the grid of repetitions', () => {
   const points = [
-    { index: 0, choice: [0], values: ['1'], repetitions: [{ index: 0, partial: false, summarised: true, traces: [], audio: [] }] },
-    { index: 1, choice: [1], values: ['4'], repetitions: [{ index: 1, partial: true, summarised: true, traces: [], audio: [] }] },
+    { index: 0, choice: [0], values: ['1'], repetitions: [{ index: 0, partial: false, summarised: true, traces: [], sounds: [], audio: [] }] },
+    { index: 1, choice: [1], values: ['4'], repetitions: [{ index: 1, partial: true, summarised: true, traces: [], sounds: [], audio: [] }] },
   ];
 
   test('what was measured before is there', () => {

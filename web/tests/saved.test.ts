@@ -15,7 +15,7 @@ test('a saved file answers what it has, a trace with all of it, and nothing else
 
 test('a saved file finds the place of a dot in the sound that it has', async () => {
   const { signal } = new AbortController();
-  const answer = { step: 0.01, sent: [0.5, null, 0.7, 0.8], latency: [0.0515, null, null, 0.0516] };
+  const answer = { position: [0, 0.01, 0.02, 0.03], sent: [0.5, null, 0.7, 0.8], latency: [0.0515, null, null, 0.0516] };
   hold(new Map([['/a/flows/voice/moments', new TextEncoder().encode(JSON.stringify(answer))]]));
   expect([has('/a/flows/voice/moments'), has('/a/flows/bulk/moments')]).toEqual([true, false]);
   const position = async (at: number, latency: number | null) => (await placeOf('/a/flows/voice', at, latency, signal)).position;
@@ -51,6 +51,6 @@ test('the part of a recording begins with the value that held then', () => {
 });
 
 test('a moment is heard by the nearest message that the file has', async () => {
-  hold(new Map([['/a/flows/voice/moments', new TextEncoder().encode(JSON.stringify({ step: 0.01, sent: [0.5, null, 0.7, 0.8], latency: [] }))]]));
+  hold(new Map([['/a/flows/voice/moments', new TextEncoder().encode(JSON.stringify({ position: [0, 0.01, 0.02, 0.03], sent: [0.5, null, 0.7, 0.8], latency: [] }))]]));
   expect(await nearestTo('/a/flows/voice', 0.74)).toEqual({ member: 0, channel: 0, position: 0.02, at: 0.7 });
 });

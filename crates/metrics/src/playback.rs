@@ -16,6 +16,20 @@ pub struct PlaybackFifo {
     pub fill: u32,
 }
 
+impl PlaybackFifo {
+    /// The time that the samples last for which it waits.
+    pub fn delay(self) -> Duration {
+        SAMPLE * u64::from(self.fill)
+    }
+
+    /// The same, but waiting for samples of another duration, or until it is full.
+    #[must_use]
+    pub fn with_delay(self, delay: Duration) -> PlaybackFifo {
+        let fill = u32::try_from(delay.as_nanos() / SAMPLE.as_nanos()).unwrap_or(u32::MAX);
+        PlaybackFifo { fill: fill.min(self.depth), ..self }
+    }
+}
+
 /// A FIFO that is drained one sample every 125 us once playback has begun. Time never decreases; if it does, it counts as
 /// not having moved.
 #[derive(Clone, Copy, Debug)]

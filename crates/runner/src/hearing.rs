@@ -9,6 +9,7 @@
 mod again;
 mod ears;
 mod payloads;
+mod replay;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -16,25 +17,33 @@ mod track;
 
 use std::path::PathBuf;
 
-use trunkline_core::Ratio;
+use trunkline_core::{Ratio, Time};
+use trunkline_traffic::AudioFormat;
 
-pub use again::{Arrivals, ChannelSound, channel_sound};
+pub use again::{ChannelSound, Listener, channel_sound, has_sound, playout_of};
 pub(crate) use ears::Ears;
 pub use request::{Hear, Sound};
 
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heard {
-    /// What was asked for: `flow.voice.1`.
+    /// The request: `flow.voice.1`.
     pub key: String,
     /// The point and the repetition, from 0.
     pub of: (u32, u32),
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// How many samples it has of each channel, and how many of them a second.
+    /// Number of samples of each channel.
     pub frames: u64,
     /// Samples per second.
     pub sample_rate: u32,
-    /// How much of the audio that was due is made up, over its channels.
+    /// Share of the due audio that is made up, over its channels.
     pub concealed: Ratio,
+}
+
+/// The sample that is played at this time.
+fn frame(format: AudioFormat, at: Time) -> usize {
+    let rate = u128::from(format.sample_rate);
+    let frame = (u128::from(at.as_nanos()) * rate + 500_000_000) / 1_000_000_000;
+    usize::try_from(frame).unwrap_or(usize::MAX)
 }

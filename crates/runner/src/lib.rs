@@ -30,7 +30,7 @@ pub use driven::Driven;
 pub use error::{HearError, RunnerError};
 pub use files::{DirectoryFiles, LoadError, learned, library, load, load_from, set_library, stored};
 pub use growing::{Elsewhere, GrowingRun, Take};
-pub use hearing::{Arrivals, ChannelSound, Hear, Heard, Sound, channel_sound};
+pub use hearing::{ChannelSound, Hear, Heard, Listener, Sound, channel_sound, has_sound, playout_of};
 pub use means::{KernelMeans, WireMeans};
 pub use parallel::in_parallel;
 pub use predict::predict;

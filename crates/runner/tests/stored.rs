@@ -1,5 +1,6 @@
 //! From an experiment to what is stored: summaries against the traces they come from.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +9,7 @@ use trunkline_experiment::{Experiment, Files, FilesError, Progress, Supervisor};
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::Fate;
 use trunkline_metrics::summary::Counts;
-use trunkline_runner::{GrowingRun, Hear, KernelMeans, Observer, Plan, Request, channel_sound};
+use trunkline_runner::{ChannelSound, GrowingRun, Hear, KernelMeans, Observer, Plan, Request, channel_sound};
 use trunkline_store::{Backend, Imported, Status, Store, StoredRun, read_trace};
 
 struct Silent;
@@ -47,13 +48,17 @@ fn request<'r>(experiment: &'r Experiment, file: &'r Path, live: &'r LiveOptions
 }
 
 fn stored(text: &str) -> (tempfile::TempDir, StoredRun) {
+    stored_and_heard(text, Hear::nothing())
+}
+
+fn stored_and_heard(text: &str, hear: &Hear) -> (tempfile::TempDir, StoredRun) {
     let experiment =
         Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let store = Store::open(folder.path()).expect("a store can be made");
     let live = LiveOptions::new(FarEnd::Thread);
     let file = folder.path().join("test.toml");
-    let request = request(&experiment, &file, &live);
+    let request = Request { hear, ..request(&experiment, &file, &live) };
     let outcome = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false)).expect("it runs");
     assert_eq!(outcome.run.status, Status::Complete);
     let run = store.run(outcome.run.id).expect("the run is there");
@@ -174,10 +179,11 @@ fn the_sound_of_a_channel_is_that_of_the_received_files() {
         let pcm =
             |samples: &[f32]| samples.iter().map(|sample| (sample * 32_768.0) as i16).collect::<Vec<_>>();
         let (sent, heard) = (pcm(&sound.sent), pcm(&sound.heard));
-        assert_eq!((sent.len(), heard.len(), sound.samples), (80 * sound.fates.len(), sent.len(), 80));
+        assert_eq!((sent.len(), heard.len()), (80 * sound.fates.len(), sent.len()));
         let mut same = 0;
         for (place, fate) in sound.fates.iter().enumerate() {
             let message = place * 80..place * 80 + 80;
+            assert_eq!(sound.places[place], message);
             match fate {
                 Fate::Lost => assert!(received[message.clone()].iter().all(|sample| *sample == 0)),
                 _ => assert_eq!(received[message.clone()], sent[message.clone()], "{place}: {fate:?}"),
@@ -190,6 +196,110 @@ fn the_sound_of_a_channel_is_that_of_the_received_files() {
         assert!(same > sound.fates.len() / 2 && same <= count(Fate::Received), "{same} of {:?}", sound.fates);
     }
     assert!(sound((2, 0)).is_none() && sound((0, 2)).is_none());
+}
+
+/// The samples of a WAV file of one channel.
+fn samples_of(path: &Path) -> Vec<f32> {
+    let bytes = std::fs::read(path).expect("the file can be read");
+    let pairs = bytes[44..].as_chunks::<2>().0;
+    pairs.iter().map(|pair| f32::from(i16::from_le_bytes(*pair)) / 32_768.0).collect()
+}
+
+/// Runs an experiment with one flow `voice` from a to b and `--hear`, and returns its reconstructed sound, and what `--hear`
+/// wrote from the received payloads.
+fn heard_both_ways(link: &str, flow: &str) -> (ChannelSound, Vec<f32>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        "name = \"sound\"\nduration = \"6 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n{link}\n\
+         [flow.voice]\nfrom = \"a\"\nto = \"b\"\n{flow}\n\
+         [flow.burst]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nstart = \"2 s\"\n\
+         source = {{ kind = \"bulk\", message = \"1000 B\", interval = \"10 us\", bytes = \"60 KB\" }}\n"
+    );
+    let wav = folder.path().join("heard.wav");
+    let sound = format!("flow.voice.1.1={}", wav.display()).parse().expect("it is a channel");
+    let hear = Hear { sounds: vec![sound], conceal: None };
+    let (_store, run) = stored_and_heard(&text, &hear);
+    let experiment =
+        Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+    let (scenario, seed) = (&experiment.points.first().scenario, Seed::new(run.info.seed, 0));
+    let trace =
+        &run.points[0].repetitions[0].traces.iter().find(|(flow, _)| flow == "voice").expect("a trace").1;
+    let sound = channel_sound(scenario, 0, (0, 0), seed, trace, None).expect("the trace can be read");
+    (sound.expect("it is audio"), samples_of(&wav))
+}
+
+/// Of `--hear`, whose file begins with the run, what begins with the sound.
+fn same_but_for_the_delay(sound: &ChannelSound, heard: &[f32]) -> usize {
+    let first = heard.iter().position(|sample| *sample != 0.0).expect("something is heard");
+    let own = sound.heard.iter().position(|sample| *sample != 0.0).expect("something is heard");
+    let delay = first - own;
+    let length = sound.heard.len().min(heard.len() - delay);
+    let differs = (0..length).find(|at| (sound.heard[*at] - heard[delay + at]).abs() > 1.0 / 32_768.0);
+    assert_eq!(differs, None, "of {length} samples");
+    assert!(length + 8_000 > sound.heard.len(), "{length} of {}", sound.heard.len());
+    delay
+}
+
+const TRUNK: &str = "rate = \"1 Mbit/s\"\ndelay = \"5 ms\"\nqueue = { kind = \"fifo\", limit = \"1 MB\" }";
+
+#[test]
+fn what_a_playback_plays_is_heard_in_step_with_what_was_sent() {
+    // The burst blocks the trunk for half a second, and the reserve is 100 ms.
+    let flow = "transport = \"udp\"\nsource = { kind = \"voice\", samples = 80 }\n\
+                playback = { kind = \"fifo\", depth = 2000, fill = 800 }";
+    let (sound, heard) = heard_both_ways(TRUNK, flow);
+    let delay = same_but_for_the_delay(&sound, &heard);
+    // Its transmission, and the reserve, which is complete with the tenth message.
+    assert!((90 * 8..120 * 8).contains(&delay), "{delay}");
+    assert_eq!(sound.sent[..15_000], sound.heard[..15_000]);
+    assert!(!sound.late.is_empty() && sound.late.iter().all(|gap| gap.start > 15_000), "{:?}", sound.late);
+    assert!(!sound.lost.is_empty(), "the burst of late messages finds no room: {:?}", sound.fates.len());
+    // A reserve of 240 ms has fewer gaps.
+    let gaps = |sound: &ChannelSound| sound.late.iter().map(|gap| gap.len()).sum::<usize>();
+    let patient = sound.with_playout(Duration::from_millis(240));
+    assert!(gaps(&patient) < gaps(&sound), "{} and {}", gaps(&patient), gaps(&sound));
+    assert_eq!(sound.with_playout(Duration::from_millis(100)).heard, sound.heard);
+}
+
+#[test]
+fn what_an_a_d_fifo_captures_is_heard_message_by_message() {
+    // TCP's window stops the sender during the burst, so that samples accumulate, and some find no room.
+    let flow = "transport = { kind = \"tcp\", window = \"4 KiB\", nodelay = true }\nchannels = 4\n\
+                source = { kind = \"voice\", samples = 80, fifo = 800, largest = 400 }\n\
+                playback = { kind = \"fifo\", depth = 2000, fill = 800 }";
+    let (sound, heard) = heard_both_ways(TRUNK, flow);
+    same_but_for_the_delay(&sound, &heard);
+    let lengths: BTreeSet<usize> = sound.places.iter().map(|place| place.len()).collect();
+    assert!(lengths.contains(&80) && lengths.iter().any(|length| *length > 80), "{lengths:?}");
+    assert!(!sound.lost.is_empty() && !sound.late.is_empty(), "{:?}, {:?}", sound.lost, sound.late);
+    // What found no room is a gap of both, so that they are in step again at the end.
+    let (end, shift) = (sound.sent.len() - 8_000, 4_000);
+    let alike = |lag: usize| {
+        let pairs = sound.sent[end - shift..end].iter().zip(&sound.heard[end - shift + lag..]);
+        pairs.filter(|(sent, heard)| (**sent - **heard).abs() < 1e-4).count()
+    };
+    let best = (0..2_000).max_by_key(|lag| alike(*lag)).expect("a lag");
+    assert!(alike(best) > shift * 9 / 10, "{} of {shift} at {best}", alike(best));
+}
+
+#[test]
+fn pauses_of_a_speaker_behind_a_playback_are_kept() {
+    let flow = "transport = \"udp\"\nsource = { kind = \"voice\", samples = 80, talk = \"500 ms\", silence = \"300 ms\" }\n\
+                playback = { kind = \"fifo\", depth = 2000, fill = 800 }";
+    let (sound, heard) = heard_both_ways(TRUNK, flow);
+    same_but_for_the_delay(&sound, &heard);
+    let pauses = sound.places.windows(2).filter(|pair| pair[1].start > pair[0].end + 800).count();
+    assert!(pauses > 2, "{pauses} pauses");
+}
+
+#[test]
+fn blocks_of_a_sound_card_that_differ_in_length_have_sound() {
+    let flow = "transport = \"udp\"\nsource = { kind = \"audio\", signal = \"tones\" }\nplayout = \"20 ms\"";
+    let (sound, heard) = heard_both_ways("rate = \"2 Mbit/s\"\nloss = \"3 %\"", flow);
+    same_but_for_the_delay(&sound, &heard);
+    let lengths: BTreeSet<usize> = sound.places.iter().map(|place| place.len()).collect();
+    assert_eq!((sound.sample_rate, lengths), (44_100, BTreeSet::from([470, 471])));
+    assert!(sound.fates.contains(&Fate::Lost) && sound.lost.iter().all(|piece| piece.len() >= 470));
 }
 
 #[test]

@@ -339,13 +339,14 @@ fn results_come_as_report_tables_figures_and_traces() {
 }
 
 #[test]
-fn a_run_has_its_sound_and_a_channel_without_sound_leaves_the_others_in_the_report() {
+fn a_run_has_the_sound_of_its_flows_with_audio_and_so_has_its_file() {
     let server = TestServer::start();
     let voice = "from = \"a\"\nto = \"b\"\ntransport = \"udp\"\naudio = true\nsource = { kind = \"voice\", samples = 80 }\n";
     let text = format!(
         "name = \"sound\"\nduration = \"2 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
          rate = \"72 kbit/s\"\nqueue = {{ kind = \"fifo\", limit = \"4 KB\" }}\n[flow.plain]\n{voice}[flow.played]\n\
-         playback = {{ kind = \"fifo\" }}\n{voice}"
+         playback = {{ kind = \"fifo\", fill = 160 }}\n{voice}[flow.silent]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+         source = {{ kind = \"audio\", blocks = 1 }}\n"
     );
     let job = server.wait(&server.run(&text));
     assert_eq!(job["state"], "done", "{job}");
@@ -383,13 +384,19 @@ fn a_run_has_its_sound_and_a_channel_without_sound_leaves_the_others_in_the_repo
         assert_eq!(of("plain", wrong).status, 400, "{wrong}");
     }
     for wrong in ["pieces", "sound.wav", "moment?at=1"] {
-        let reply = of("played", wrong);
+        let reply = of("silent", wrong);
         assert_eq!(reply.status, 404);
-        assert!(reply.text().contains("playback"), "{}", reply.text());
+        assert!(reply.text().contains("it takes a flow with the source `voice`"), "{}", reply.text());
     }
+    // The reserve of a FIFO is its playout delay.
+    let played: api::Pieces = serde_json::from_value(of("played", "pieces").json()).unwrap();
+    assert_eq!((played.playout, pieces.playout), (Some(0.02), None));
+    let run = server.get(&format!("/api/v1/runs/{id}")).json();
+    let run: api::Run = serde_json::from_value(run).unwrap();
+    let sound = |flow: &str| api::FlowSound { flow: flow.into(), members: 1, channels: 1 };
+    assert_eq!(run.points[0].repetitions[0].sounds, [sound("plain"), sound("played")]);
     let (html, held) = saved(&server, id);
-    assert_eq!(html.matches("data:audio/wav").count(), 1);
-    assert!(html.contains("1 of 2 channels"), "it says that one is left out");
+    assert_eq!(html.matches("data:audio/wav").count(), 2);
     let flow = format!("/runs/{id}/points/0/repetitions/0/flows/plain");
     assert_eq!(
         held[&format!("{flow}/sound.wav?member=0&channel=0&of=sent")],
@@ -397,9 +404,13 @@ fn a_run_has_its_sound_and_a_channel_without_sound_leaves_the_others_in_the_repo
     );
     assert!(html.contains(&format!("data-path=\"{flow}/sound.wav?member=0&amp;channel=0&amp;of=heard\"")));
     let run: api::Run = serde_json::from_slice(&held[&format!("/runs/{id}")]).unwrap();
-    assert_eq!(run.points[0].repetitions[0].audio, ["audio/p000-r00/plain-0-0.wav"]);
+    assert_eq!(run.points[0].repetitions[0].sounds, [sound("plain"), sound("played")]);
+    assert!(run.points[0].repetitions[0].audio.is_empty());
     let note = String::from_utf8_lossy(&held["/saved"]).into_owned();
-    assert!(note.contains("for 1 of 2 of them") && !note.contains("too long"), "{note}");
+    assert!(
+        note.contains("Its audio is the first channel of each flow") && !note.contains("too long"),
+        "{note}"
+    );
     // A dot of the chart has its place there too.
     let moments: Value = serde_json::from_slice(&held[&format!("{flow}/moments")]).unwrap();
     let number = |of: &Value| of.as_f64();
@@ -409,7 +420,7 @@ fn a_run_has_its_sound_and_a_channel_without_sound_leaves_the_others_in_the_repo
                 && number(&moments["latency"][*place]).map(|own| own as f32) == Some(*latency)
         };
         let place = (0..moments["sent"].as_array().unwrap().len()).find(is_it);
-        let found = place.map(|place| place as f64 * moments["step"].as_f64().unwrap());
+        let found = place.map(|place| moments["position"][place].as_f64().unwrap());
         assert!(found.is_some_and(|found| (found - position).abs() < 1e-9), "{found:?} {position}");
     }
     assert!(!server.get(&format!("/api/v1/runs/{id}/report")).text().contains("data:audio/wav"));

@@ -272,8 +272,8 @@ impl AudioFormat {
 pub struct Packetiser {
     /// A message is made for so many samples.
     pub samples: u16,
-    /// Whether they come from a FIFO, so that a message may have more.
-    pub has_fifo: bool,
+    /// Depth of the FIFO from which they come, in samples; a message may then have more.
+    pub fifo: Option<u16>,
     /// Whether the speaker pauses.
     pub pauses: bool,
 }

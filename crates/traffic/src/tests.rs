@@ -261,7 +261,7 @@ fn what_validation_asks_depends_on_the_values() {
     assert_eq!((voice.interval)(&values), Some(Duration::from_millis(20)));
     let packetiser =
         |given: &[(&'static str, Value)]| (voice.packetiser)(&crate::testing::values("voice", given));
-    assert_eq!(packetiser(&[]), Some(Packetiser { samples: 80, has_fifo: false, pauses: false }));
+    assert_eq!(packetiser(&[]), Some(Packetiser { samples: 80, fifo: None, pauses: false }));
     let fifo = crate::testing::values("voice", &[("fifo", Value::Integer(640))]);
     assert_eq!(((voice.max_message)(&fifo), (voice.samples_per_packet)(&fifo)), (640, None));
     let interactive = find("ipuke").unwrap().1;

@@ -107,7 +107,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
     packetiser: |values| {
         Some(Packetiser {
             samples: values.integer("samples") as u16, // At most 4096.
-            has_fifo: values.integer_if_given("fifo").is_some(),
+            fifo: values.integer_if_given("fifo").map(|depth| depth as u16),
             pauses: values.distribution_if_given("talk").is_some(),
         })
     },

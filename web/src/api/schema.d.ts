@@ -533,6 +533,15 @@ export interface components {
             /** @description Its congestion window at each sample, in bytes. */
             window: number[];
         };
+        /** @description A flow whose channels have sound. */
+        FlowSound: {
+            /** @description Number of channels of each member. */
+            channels: number;
+            /** @description The flow. */
+            flow: string;
+            /** @description Number of its members; those at each of several sinks count. */
+            members: number;
+        };
         /** @description The data that a flow has received. */
         FlowThroughput: {
             /** @description Payload in bits per second of the experiment's time. */
@@ -963,13 +972,16 @@ export interface components {
         Pieces: {
             /** @description Length of the sound. */
             duration: number;
-            /** @description Messages that arrived after their playout deadline. */
+            /** @description Messages that arrived after their playout deadline; for a flow with a `playback`, the time in which its FIFO was empty. */
             late: number[][];
-            /** @description Messages of which nothing is heard although they were due: lost, refused by the sender, or under way at the end. */
+            /**
+             * @description Pieces of which nothing is heard although they were due: messages that were lost, refused by the sender or under way at the
+             *     end, and samples that found no room in a FIFO.
+             */
             lost: number[][];
             /** @description Start and end of this sound in that of the channel, in seconds, if it is a part of it: in the file of a saved run. */
             part?: number[] | null;
-            /** @description The playout delay with which they are, in seconds; missing if the flow does not have one. */
+            /** @description The playout delay with which they are, in seconds; for a flow with a `playback`, the time that its `fill` lasts. Missing if the flow has neither. */
             playout?: number | null;
         };
         /** @description An answer. */
@@ -1648,6 +1660,8 @@ export interface components {
             index: number;
             /** @description Whether it was interrupted. */
             partial: boolean;
+            /** @description Its flows whose channels have sound. */
+            sounds: components["schemas"]["FlowSound"][];
             /** @description Whether it has a summary; false if its process was killed. */
             summarised: boolean;
             /** @description Its flows with a trace on this host. */

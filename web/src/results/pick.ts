@@ -3,7 +3,7 @@
 import { part, search } from '../api/client';
 import { pointName } from './figures';
 import type { Run, RunPoint, RunRepetition } from './types';
-import { channelOf, partsOf } from './words';
+import { channelName } from './words';
 
 export interface Pick {
   point: number;
@@ -38,10 +38,20 @@ export function traceOf(run: number, pick: Pick): string {
   return `${repetitionOf(run, pick)}/flows/${part(pick.flow)}`;
 }
 
-/** The channels of a repetition whose audio was kept: their names, and where their sound is. */
+/** Channels of a flow that a list has at most. */
+const LISTED = 100;
+
+/** The channels of a repetition that have sound, the first of each flow: their names, and where their sound is. */
 export function channelsOf(run: number, point: number, one: RunRepetition): { name: string; address: string; query: string }[] {
-  return one.audio.flatMap((path) => {
-    const { flow, member, channel } = partsOf(path) ?? {};
-    return flow === undefined ? [] : [{ name: channelOf(path), address: traceOf(run, { point, repetition: one.index, flow }), query: search({ member, channel }) }];
-  });
+  return one.sounds.flatMap(({ flow, members, channels }) =>
+    Array.from({ length: Math.min(members * channels, LISTED) }, (_, i) => {
+      const [member, channel] = [Math.floor(i / channels), i % channels];
+      return { name: channelName({ flow, member, channel }), address: traceOf(run, { point, repetition: one.index, flow }), query: search({ member, channel }) };
+    }),
+  );
+}
+
+/** Whether anything of a run can be heard. */
+export function hasSound(run: Run): boolean {
+  return run.points.some((point) => point.repetitions.some((one) => one.sounds.length + one.audio.length > 0));
 }

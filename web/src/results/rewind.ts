@@ -43,8 +43,8 @@ export function around(t: number, value: number | null): { from: number; to: num
 
 /** The messages of the sound that a saved file has of a flow. */
 interface Moments {
-  /** Seconds of sound of each. */
-  step: number;
+  /** Their places in the sound, in seconds. */
+  position: readonly number[];
   sent: readonly (number | null)[];
   latency: readonly (number | null)[];
 }
@@ -52,19 +52,19 @@ interface Moments {
 /** The place of a dot's message in the sound of its channel. A saved file has that of the first channel, or a part of it. */
 export async function placeOf(address: string, at: number, latency: number | null | undefined, signal: AbortSignal): Promise<Moment> {
   if (!held) return get<Moment>(`${address}/moment${search({ at, latency })}`, signal);
-  const { step, sent, latency: latencies } = await get<Moments>(`${address}/moments`);
+  const { position, sent, latency: latencies } = await get<Moments>(`${address}/moments`);
   // The dots have latencies of single precision.
   const place = sent.findIndex((one, i) => one === at && (latencies[i] === null ? null : Math.fround(latencies[i] ?? NaN)) === latency);
   if (place < 0) throw new ApiError('The sound of this message is not in the file: it has that of one channel of each flow, or of a part of it.', 'input');
-  return { member: 0, channel: 0, position: place * step };
+  return { member: 0, channel: 0, position: position[place] ?? 0 };
 }
 
 /** A message of the sound that a saved file has of a flow, the nearest to a moment, and when it was sent: those of other channels were under way with it. */
 export async function nearestTo(address: string, at: number): Promise<Moment & { at: number }> {
-  const { step, sent } = await get<Moments>(`${address}/moments`);
+  const { position, sent } = await get<Moments>(`${address}/moments`);
   const away = (place: number) => Math.abs((sent[place] ?? Infinity) - at);
   const place = sent.reduce<number>((best, _, i) => (away(i) < away(best) ? i : best), 0);
-  return { member: 0, channel: 0, position: place * step, at: sent[place] ?? Infinity };
+  return { member: 0, channel: 0, position: position[place] ?? 0, at: sent[place] ?? Infinity };
 }
 
 /** A value for each moment until the next. */

@@ -38,11 +38,12 @@ impl Reader<'_> {
             self.remark(&playout.span, message.to_owned());
             return None;
         }
-        let has_fifo = |packetiser: &trunkline_traffic::Packetiser| packetiser.has_fifo || playback.is_some();
+        let has_fifo =
+            |packetiser: &trunkline_traffic::Packetiser| packetiser.fifo.is_some() || playback.is_some();
         Some(packetiser.filter(has_fifo).map(|packetiser| VoicePath {
             samples: packetiser.samples,
             pauses: packetiser.pauses,
-            captures: packetiser.has_fifo,
+            captures: packetiser.fifo.is_some(),
             playback,
         }))
     }

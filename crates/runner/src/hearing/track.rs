@@ -1,10 +1,13 @@
 //! One channel as it is played: received messages, concealment, silence.
 
+use std::ops::Range;
+
 use trunkline_audio::conceal::{Concealer, Method};
 use trunkline_core::{Duration, Time};
 use trunkline_metrics::{Fate, Playback, PlaybackFifo, Record, TalkSpurts, VoicePath};
 use trunkline_traffic::AudioFormat;
 
+use super::frame;
 use super::payloads::Payloads;
 
 /// What is played of a channel, from the start of the run.
@@ -16,6 +19,12 @@ pub(super) struct Track {
     /// How many of them are received audio, and how many are made up; the rest is silence.
     pub(super) received: usize,
     pub(super) concealed: usize,
+    /// When its D/A FIFO was empty: the concealed samples.
+    pub(super) underflows: Vec<Range<usize>>,
+    /// How many samples of which message found no room in the D/A FIFO.
+    pub(super) dropped: Vec<(u32, usize)>,
+    /// The message with which the D/A FIFO first began to play, and at which sample.
+    pub(super) begins: Option<(u32, usize)>,
 }
 
 /// How a flow is played.
@@ -37,6 +46,9 @@ impl Track {
             samples: Vec::new(),
             received: 0,
             concealed: 0,
+            underflows: Vec::new(),
+            dropped: Vec::new(),
+            begins: None,
         }
     }
 
@@ -80,17 +92,23 @@ impl Track {
     /// Messages are played in the order in which they arrive, as soon as everything before them was.
     fn by_fifo(&mut self, path: VoicePath, fifo: PlaybackFifo, records: &[Record], payloads: &Payloads) {
         let (mut playback, mut spurts) = (Playback::default(), TalkSpurts::default());
-        let mut held = Vec::new();
+        let (mut held, mut first) = (Vec::new(), None);
         for record in records {
             let (Some(received), true) = (record.received, record.fate != Fate::Duplicate) else { continue };
+            first.get_or_insert(record.sequence);
             let is_first = spurts.begins(path, record.sequence, record.due, record.payload);
             let arrived = playback.arrival(fifo, received, record.payload, is_first);
             if let Some((since, length)) = arrived.underflow {
-                let end = self.frame(since + length);
-                self.conceal(end.saturating_sub(self.samples.len()));
+                let (begin, end) = (self.samples.len(), self.frame(since + length));
+                self.conceal(end.saturating_sub(begin));
+                self.underflows.push(begin..self.samples.len());
             }
             if let Some(begins) = arrived.begins {
                 self.gap(self.frame(begins), true);
+                self.begins = self.begins.or(first.map(|first| (first, self.samples.len())));
+            }
+            if arrived.lost > 0 {
+                self.dropped.push((record.sequence, arrived.lost as usize));
             }
             let taken = record.payload.saturating_sub(arrived.lost) as usize;
             let payload = payloads.of(record.sequence).unwrap_or_default();
@@ -130,8 +148,6 @@ impl Track {
 
     /// The sample that is played at this time.
     fn frame(&self, at: Time) -> usize {
-        let rate = u128::from(self.format.sample_rate);
-        let frame = (u128::from(at.as_nanos()) * rate + 500_000_000) / 1_000_000_000;
-        usize::try_from(frame).unwrap_or(usize::MAX)
+        frame(self.format, at)
     }
 }

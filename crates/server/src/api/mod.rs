@@ -52,8 +52,9 @@ pub use rewind::{
     FlowInQueue, Remedies, Rewind, RewoundConnection, RewoundEvent, RewoundMessage, RewoundPart, RewoundQueue,
 };
 pub use runs::{
-    Axis, Backend, Cdf, FigureName, FlowOverTime, Imported, Limit, Moment, NewRun, OverTime, Pieces,
-    QueueOverTime, Run, RunInfo, RunList, RunPoint, RunRepetition, RunStarted, RunSummary, Status, TraceName,
+    Axis, Backend, Cdf, FigureName, FlowOverTime, FlowSound, Imported, Limit, Moment, NewRun, OverTime,
+    Pieces, QueueOverTime, Run, RunInfo, RunList, RunPoint, RunRepetition, RunStarted, RunSummary, Status,
+    TraceName,
 };
 pub use server::{Login, ServerBackend, ServerInfo};
 

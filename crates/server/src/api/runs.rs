@@ -117,8 +117,21 @@ pub struct RunRepetition {
     pub summarised: bool,
     /// Its flows with a trace on this host.
     pub traces: Vec<TraceName>,
+    /// Its flows whose channels have sound.
+    pub sounds: Vec<FlowSound>,
     /// Its files of received audio, for `/files/`.
     pub audio: Vec<String>,
+}
+
+/// A flow whose channels have sound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FlowSound {
+    /// The flow.
+    pub flow: String,
+    /// Number of its members; those at each of several sinks count.
+    pub members: u32,
+    /// Number of channels of each member.
+    pub channels: u16,
 }
 
 /// A trace.
@@ -164,11 +177,12 @@ pub struct Cdf {
 pub struct Pieces {
     /// Length of the sound.
     pub duration: f64,
-    /// Messages of which nothing is heard although they were due: lost, refused by the sender, or under way at the end.
+    /// Pieces of which nothing is heard although they were due: messages that were lost, refused by the sender or under way at the
+    /// end, and samples that found no room in a FIFO.
     pub lost: Vec<[f64; 2]>,
-    /// Messages that arrived after their playout deadline.
+    /// Messages that arrived after their playout deadline; for a flow with a `playback`, the time in which its FIFO was empty.
     pub late: Vec<[f64; 2]>,
-    /// The playout delay with which they are, in seconds; missing if the flow does not have one.
+    /// The playout delay with which they are, in seconds; for a flow with a `playback`, the time that its `fill` lasts. Missing if the flow has neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub playout: Option<f64>,
     /// Start and end of this sound in that of the channel, in seconds, if it is a part of it: in the file of a saved run.

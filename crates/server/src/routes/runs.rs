@@ -9,12 +9,14 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderMap};
 use serde::Deserialize;
+use trunkline_experiment::{Experiment, Flow};
+use trunkline_metrics::summary::FlowSummary;
 use trunkline_store::{Imported as Taken, RunFilter, StoredRun};
 use utoipa::IntoParams;
 
 use crate::api::{
-    self, ApiError, Backend, ErrorKind, Imported, JobStarted, NewRun, Run, RunInfo, RunList, RunStarted,
-    Status,
+    self, ApiError, Backend, ErrorKind, FlowSound, Imported, JobStarted, NewRun, Run, RunInfo, RunList,
+    RunStarted, Status,
 };
 use crate::app::{App, Shared};
 use crate::extract::{Body, Path, Query};
@@ -147,18 +149,30 @@ pub(crate) async fn run(State(app): Shared, Path(id): Path<u64>) -> Result<Json<
     app.blocking(move |app| {
         let run = app.store.run(id)?;
         let counterpart = app.store.counterpart(&run)?;
-        Ok(Json(Run { info: app.shown(&run.info), ..whole(&run, counterpart.as_ref()) }))
+        Ok(Json(Run {
+            info: app.shown(&run.info),
+            ..whole(&run, counterpart.as_ref(), app.stored_experiment(&run).ok().as_ref())
+        }))
     })
     .await
 }
 
 /// A run with its results, without the job that executes it.
-pub(super) fn whole(run: &StoredRun, counterpart: Option<&StoredRun>) -> Run {
+pub(super) fn whole(
+    run: &StoredRun,
+    counterpart: Option<&StoredRun>,
+    experiment: Option<&Experiment>,
+) -> Run {
+    let audible = experiment.map(audible).unwrap_or_default();
     let points = run.points.iter().map(|point| api::RunPoint {
         index: point.index,
         choice: point.choice.clone(),
         values: values(&run.axes, &point.choice),
-        repetitions: point.repetitions.iter().map(|one| repetition(one, &run.info.directory)).collect(),
+        repetitions: point
+            .repetitions
+            .iter()
+            .map(|one| repetition(one, &run.info.directory, &audible))
+            .collect(),
     });
     Run {
         info: RunInfo { summary: (&run.info).into(), job: None },
@@ -296,7 +310,27 @@ fn values(axes: &[trunkline_experiment::Axis], choice: &[usize]) -> Vec<String> 
     axes.iter().zip(choice).filter_map(|(axis, chosen)| axis.values.get(*chosen).cloned()).collect()
 }
 
-fn repetition(one: &trunkline_store::StoredRepetition, folder: &FilePath) -> api::RunRepetition {
+/// The flows of an experiment whose channels have sound, with their numbers of sinks.
+pub(super) fn audible(experiment: &Experiment) -> Vec<(String, u32)> {
+    let flows = &experiment.points.first().scenario.flows;
+    let audible = flows.iter().filter(|flow| trunkline_runner::has_sound(flow));
+    audible.map(|Flow { meta, .. }| (meta.name.clone(), meta.ids() / meta.members.max(1))).collect()
+}
+
+fn repetition(
+    one: &trunkline_store::StoredRepetition,
+    folder: &FilePath,
+    audible: &[(String, u32)],
+) -> api::RunRepetition {
+    let sound = |flow: &FlowSummary| {
+        let (name, sinks) = audible.iter().find(|(name, _)| *name == flow.flow)?;
+        let has_trace = one.traces.iter().any(|(flow, _)| flow == name);
+        has_trace.then(|| FlowSound {
+            flow: name.clone(),
+            members: flow.members.saturating_mul(*sinks),
+            channels: flow.channels as u16, // As many as the file may ask for.
+        })
+    };
     let inside =
         |path: &FilePath| path.strip_prefix(folder).ok().map(|path| path.to_string_lossy().into_owned());
     api::RunRepetition {
@@ -304,6 +338,7 @@ fn repetition(one: &trunkline_store::StoredRepetition, folder: &FilePath) -> api
         partial: one.partial,
         summarised: one.summary.is_some(),
         traces: one.traces.iter().map(|(flow, _)| api::TraceName { flow: flow.clone() }).collect(),
+        sounds: one.summary.iter().flat_map(|summary| &summary.flows).filter_map(sound).collect(),
         audio: one.audio.iter().filter_map(|path| inside(path)).collect(),
     }
 }

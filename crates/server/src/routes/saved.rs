@@ -13,6 +13,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 use serde_json::Value;
+use trunkline_experiment::Experiment;
 use trunkline_report::{EmbeddedPage, REPORT_SCRIPT, meanings, whole_html};
 use trunkline_store::{LatencySeries, Store, StoredPoint, StoredRepetition, StoredRun};
 
@@ -90,7 +91,7 @@ pub fn saved_run(
         hash(&script)
     );
     table.json("/definitions", &meanings().map(Definition::from).collect::<Vec<_>>());
-    let whole = whole(run, counterpart);
+    let whole = whole(run, counterpart, experiment.as_ref());
     let html = |data: &str| {
         let page = EmbeddedPage { style: &style, script: &script, data, policy: &policy };
         whole_html(run, counterpart, &sounds.embedded, Some(&page))
@@ -114,8 +115,8 @@ pub fn saved_run(
 }
 
 /// The run as the page in the file gets it: alone, and without the folder where it is stored.
-fn whole(run: &StoredRun, counterpart: Option<&StoredRun>) -> Run {
-    let mut whole = Run { counterpart: None, ..runs::whole(run, counterpart) };
+fn whole(run: &StoredRun, counterpart: Option<&StoredRun>, experiment: Option<&Experiment>) -> Run {
+    let mut whole = Run { counterpart: None, ..runs::whole(run, counterpart, experiment) };
     whole.info.summary.directory.clear();
     for side in whole.figures.get_mut("runs").and_then(Value::as_array_mut).into_iter().flatten() {
         side["directory"] = "".into();
@@ -195,7 +196,11 @@ impl<'a> Thinned<'a> {
                     with_messages += usize::from(!one.traces.is_empty());
                 }
             }
-            one.audio.retain(|file| sounds.files.contains(&format!("{at}/{file}")));
+            one.audio.clear();
+            one.sounds.retain_mut(|sound| {
+                (sound.members, sound.channels) = (1, 1);
+                sounds.inside.contains(&format!("{at}/flows/{}", sound.flow))
+            });
         }
         let all: usize = run.points.iter().map(|point| point.repetitions.len()).sum();
         let mut note = vec![format!("This file was saved from run {}.", run.info.id)];
@@ -207,7 +212,7 @@ impl<'a> Thinned<'a> {
                 "It has the messages of {with_messages} of {all} repetitions; the figures are of all."
             ));
         }
-        let (inside, left_out) = (sounds.files.len(), sounds.embedded.left_out);
+        let (inside, left_out) = (sounds.inside.len(), sounds.embedded.left_out);
         if inside + left_out > 0 {
             let some = match left_out {
                 0 => String::new(),

@@ -69,13 +69,13 @@ impl At {
 pub(crate) enum End {
     /// The audio that the source sent.
     Sent,
-    /// The same with lost and late messages concealed, as `run --hear` conceals them.
+    /// The same as `run --hear` plays it: with lost and late messages concealed, or through the FIFO of its `playback`.
     #[default]
     Heard,
 }
 
 /// The sent or the heard audio of the first ten minutes of a channel, as a WAV file. Both are aligned with each other: they leave
-/// out the delay.
+/// out the delay of the first message.
 #[utoipa::path(
     get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/flows/{flow}/sound.wav", tag = "runs", params(Which, Asked),
     responses((status = 200, body = String, content_type = "audio/wav"))
@@ -143,13 +143,14 @@ pub(super) fn wav(sample_rate: u32, samples: &[f32]) -> Vec<u8> {
 
 /// The lost and the late pieces of a channel's sound.
 pub(super) fn found(sound: &ChannelSound) -> Pieces {
-    let length = sound.samples as f64 / f64::from(sound.sample_rate);
-    let seconds = |Range { start, end }: Range<usize>| [start as f64 * length, end as f64 * length];
-    let of = |is_it: fn(Fate) -> bool| runs(&sound.fates, is_it).map(seconds).collect();
+    let seconds = |samples: usize| samples as f64 / f64::from(sound.sample_rate);
+    let of = |pieces: &[Range<usize>]| {
+        pieces.iter().map(|piece| [piece.start, piece.end].map(seconds)).collect::<Vec<_>>()
+    };
     Pieces {
-        duration: sound.fates.len() as f64 * length,
-        lost: of(|fate| !matches!(fate, Fate::Received | Fate::Late)),
-        late: of(|fate| fate == Fate::Late),
+        duration: seconds(sound.sent.len()),
+        lost: of(&sound.lost),
+        late: of(&sound.late),
         playout: None,
         part: None,
     }
@@ -158,19 +159,7 @@ pub(super) fn found(sound: &ChannelSound) -> Pieces {
 /// The playout delay of a flow, as the file gives it at its first point.
 pub(super) fn playout_of(experiment: &Experiment, flow: &str) -> Option<Duration> {
     let flows = &experiment.points.first().scenario.flows;
-    let meta = flows.iter().map(|flow| &flow.meta).find(|meta| meta.name == flow)?;
-    meta.playout
-}
-
-/// The longest ranges of messages that are like this.
-fn runs(fates: &[Fate], is_it: fn(Fate) -> bool) -> impl Iterator<Item = Range<usize>> {
-    let chunks = fates.chunk_by(move |a, b| is_it(*a) == is_it(*b));
-    let ranges = chunks.scan(0, |start, chunk| {
-        let range = *start..*start + chunk.len();
-        *start = range.end;
-        Some(range)
-    });
-    ranges.filter(move |range| is_it(fates[range.start]))
+    trunkline_runner::playout_of(flows.iter().map(|flow| &flow.meta).find(|meta| meta.name == flow)?)
 }
 
 impl App {
@@ -190,10 +179,12 @@ impl App {
     fn moment(&self, which: &Which, at: At) -> Result<Moment, ApiError> {
         let Record { member, channel, sequence, .. } = self.nearest(which, at)?;
         let sound = self.sound(which, Asked { member, channel, ..Asked::default() })?;
-        if sequence as usize >= sound.fates.len() {
-            return Err(ApiError::not_found("only the first ten minutes of a channel have sound"));
-        }
-        let position = sequence as f64 * sound.samples as f64 / f64::from(sound.sample_rate);
+        let place = sound.places.get(sequence as usize).ok_or_else(|| {
+            ApiError::not_found(
+                "only the first ten minutes of a channel have sound, or less if its machine was late in making messages from a `fifo`",
+            )
+        })?;
+        let position = place.start as f64 / f64::from(sound.sample_rate);
         Ok(Moment { member, channel, position })
     }
 
@@ -235,24 +226,7 @@ pub(super) fn sound_of(
     };
     sound.ok_or_else(|| {
         ApiError::not_found(
-            "there is no such channel with audio in messages of one length, or its flow has a `playback`",
+            "there is no such channel with audio: it takes a flow with the source `voice`, or with `audio` and `signal = \"tones\"`",
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn missing_messages_side_by_side_are_one_piece() {
-        use Fate::{Late, Lost, Received, Refused};
-        let fates = vec![Lost, Refused, Received, Late, Late, Lost, Received];
-        let sound = ChannelSound { sample_rate: 8000, samples: 80, fates, ..ChannelSound::default() };
-        let Pieces { duration, lost, late, .. } = found(&sound);
-        let ms =
-            |pieces: Vec<[f64; 2]>| pieces.concat().iter().map(|s| (s * 1e3).round()).collect::<Vec<_>>();
-        assert_eq!((duration * 1e3).round(), 70.0);
-        assert_eq!((ms(lost), ms(late)), (vec![0.0, 20.0, 50.0, 60.0], vec![30.0, 50.0]));
-    }
 }

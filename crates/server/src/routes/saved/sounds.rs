@@ -13,14 +13,15 @@ use trunkline_store::{StoreError, StoredRun};
 
 use super::{Table, repetition};
 use crate::api::Pieces;
+use crate::routes::runs::audible;
 use crate::routes::sound::{Asked, found, playout_of, sound_of, wav};
 use crate::routes::traces::{Which, trace};
 
 /// Maximum length of the audio inside, in bytes: 50 s of a call at 8 kHz.
 const SOUND: usize = 1_800_000;
 /// Minimum length of a part, in seconds, and maximum length of a message in [`Moments`], in bytes.
-const MIN_PART: f64 = 10.0;
-const MOMENT: usize = 40;
+const MIN_PART: usize = 10;
+const MOMENT: usize = 50;
 /// Other playout delays of which the file has the sound, as multiples of the flow's own, and maximum length of the samples that
 /// they change in all sounds, in bytes.
 const PLAYOUTS: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0];
@@ -30,8 +31,8 @@ const CHANGED: usize = 600_000;
 pub(super) struct Sounds {
     /// The audio that the report plays.
     pub(super) embedded: EmbeddedSounds,
-    /// Addresses of the stored files whose audio this is.
-    pub(super) files: Vec<String>,
+    /// Addresses of the traces whose sound this is.
+    pub(super) inside: Vec<String>,
     /// True if some are parts of longer channels.
     pub(super) has_parts: bool,
     /// True if some of them can be heard with other playout delays.
@@ -39,37 +40,36 @@ pub(super) struct Sounds {
 }
 
 /// The messages of a sound, by which the page finds the place of a dot of the latency chart.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Moments {
-    /// Length of a message, in seconds.
-    step: f64,
+    /// Their places in the sound, in seconds.
+    position: Vec<f64>,
     /// Times at which they were sent, or due if lost, in seconds since the start of the run.
     sent: Vec<f64>,
     /// Their latencies in seconds; null if lost.
     latency: Vec<Option<f64>>,
 }
 
-/// The first channel of each flow whose audio was kept, in the first repetition of each point. The report plays what is heard; the
-/// rest is in the table.
+/// The first channel of each flow with sound, in the first repetition of each point. The report plays what is heard; the rest is in
+/// the table.
 pub(super) fn sounds(run: &StoredRun, experiment: Option<&Experiment>, table: &mut Table) -> Sounds {
-    let kept = |file: String| move |path: &&std::path::PathBuf| path.ends_with(&file);
+    let audible = experiment.map(audible).unwrap_or_default();
+    let has_sound = |name: &str| audible.iter().any(|(flow, _)| flow == name);
     let first = run.points.iter().filter_map(|point| Some((point.index, point.repetitions.first()?)));
     let wanted: Vec<_> = first
         .flat_map(|(point, one)| one.traces.iter().map(move |(flow, _)| (point, one, flow)))
-        .filter_map(|(point, one, flow)| {
-            Some((point, one, flow, one.audio.iter().find(kept(format!("{flow}-0-0.wav")))?))
-        })
+        .filter(|(_, _, flow)| has_sound(flow))
         .collect();
     let mut sounds = Sounds {
         embedded: EmbeddedSounds::default(),
-        files: Vec::new(),
+        inside: Vec::new(),
         has_parts: false,
         has_playouts: false,
     };
     let (mut length, mut changed, mut is_full) = (0, 0, false);
     // The parts of a flow start at the same place at all points, so that they can be compared.
     let mut starts: BTreeMap<&str, usize> = BTreeMap::new();
-    for (place, (point, one, flow, path)) in wanted.iter().enumerate() {
+    for (place, (point, one, flow)) in wanted.iter().enumerate() {
         let which = Which { id: run.info.id, point: *point, repetition: one.index, flow: (*flow).clone() };
         let room = SOUND - length;
         let experiment = experiment.filter(|_| !is_full);
@@ -112,12 +112,7 @@ pub(super) fn sounds(run: &StoredRun, experiment: Option<&Experiment>, table: &m
                     address: format!("data:audio/wav;base64,{}", BASE64.encode(&heard)),
                     path: format!("{}&of=heard", address("sound.wav")),
                 });
-                let inside = path.strip_prefix(&run.info.directory).unwrap_or(path);
-                sounds.files.push(format!(
-                    "{}/{}",
-                    repetition(run.info.id, *point, one.index),
-                    inside.to_string_lossy()
-                ));
+                sounds.inside.push(at.clone());
             })
         });
         sounds.embedded.left_out += usize::from(added.is_none());
@@ -128,11 +123,12 @@ pub(super) fn sounds(run: &StoredRun, experiment: Option<&Experiment>, table: &m
 /// Number of messages of a sound that get into the file: all, or those of its share of the room, or of the shortest part. `None` if
 /// there is no room for that.
 fn fitting(sound: &ChannelSound, room: usize, share: usize) -> Option<usize> {
+    let (all, samples) = (sound.places.len(), sound.sent.len());
     // Sent and heard samples have two bytes each.
-    let bytes = 4 * sound.samples + MOMENT;
-    let least = (MIN_PART * f64::from(sound.sample_rate) / sound.samples as f64).ceil() as usize;
-    let messages = (share / bytes).max(least).min(sound.fates.len());
-    (messages * bytes <= room).then_some(messages)
+    let bytes = 4 * samples + MOMENT * all;
+    let least = (MIN_PART * sound.sample_rate as usize * all).div_ceil(samples.max(1));
+    let messages = (share * all / bytes.max(1)).max(least).min(all);
+    (messages * bytes <= room * all).then_some(messages)
 }
 
 /// The start of the part with the most missing messages, the middle one of several; the beginning if none is missing.
@@ -162,20 +158,21 @@ struct Part {
 impl Part {
     fn of(whole: ChannelSound, start: usize, messages: usize) -> Part {
         let start = start.min(whole.fates.len() - messages);
-        Part { sound: cut(&whole, start, messages), start, whole }
+        Part { sound: whole.part(start..start + messages), start, whole }
     }
 
     fn is_shorter(&self) -> bool {
         self.sound.fates.len() < self.whole.fates.len()
     }
 
-    fn seconds(&self, messages: usize) -> f64 {
-        messages as f64 * self.sound.samples as f64 / f64::from(self.sound.sample_rate)
+    fn seconds(&self, samples: usize) -> f64 {
+        samples as f64 / f64::from(self.sound.sample_rate)
     }
 
     /// Its start and its end in the whole sound.
     fn ends(&self) -> [f64; 2] {
-        [self.start, self.start + self.sound.fates.len()].map(|messages| self.seconds(messages))
+        let start = self.whole.places.get(self.start).map_or(0, |samples| samples.start);
+        [start, start + self.sound.sent.len()].map(|samples| self.seconds(samples))
     }
 
     fn pieces(&self, sound: &ChannelSound, playout: Option<Duration>) -> Pieces {
@@ -201,7 +198,8 @@ impl Part {
         for at in (0..delays.len()).rev() {
             let delay = delays[at];
             let playout = Duration::from_millis(delay);
-            let sound = cut(&self.whole.with_playout(playout), self.start, self.sound.fates.len());
+            let messages = self.start..self.start + self.sound.fates.len();
+            let sound = self.whole.with_playout(playout).part(messages);
             let heard = wav(sound.sample_rate, &sound.heard);
             let changed = heard.iter().zip(sent).filter(|(heard, sent)| heard != sent).count();
             if bytes + changed > room {
@@ -225,13 +223,11 @@ impl Part {
     fn in_words(&self) -> String {
         let [from, to] = self.ends();
         let of = |whole| format!(", {from:.1} s to {to:.1} s of {:.1} s", self.seconds(whole));
-        if self.is_shorter() { of(self.whole.fates.len()) } else { String::new() }
+        if self.is_shorter() { of(self.whole.sent.len()) } else { String::new() }
     }
 
     fn moments(&self, run: &StoredRun, which: &Which) -> Result<Moments, StoreError> {
-        let Ok(trace) = trace(run, which) else {
-            return Ok(Moments { step: self.seconds(1), sent: Vec::new(), latency: Vec::new() });
-        };
+        let Ok(trace) = trace(run, which) else { return Ok(Moments::default()) };
         let count = self.sound.fates.len();
         // A message without a record has no time; JSON has null for that.
         let (mut sent, mut latency) = (vec![f64::NAN; count], vec![None; count]);
@@ -244,20 +240,8 @@ impl Part {
             sent[place] = seconds(both.map_or(record.due, |(sent, _)| sent));
             latency[place] = both.map(|(sent, received)| received.since(sent).as_secs_f64());
         })?;
-        Ok(Moments { step: self.seconds(1), sent, latency })
-    }
-}
-
-/// These messages of a sound.
-fn cut(whole: &ChannelSound, start: usize, messages: usize) -> ChannelSound {
-    let samples = start * whole.samples..(start + messages) * whole.samples;
-    ChannelSound {
-        sample_rate: whole.sample_rate,
-        sent: whole.sent[samples.clone()].to_vec(),
-        heard: whole.heard[samples].to_vec(),
-        samples: whole.samples,
-        fates: whole.fates[start..start + messages].to_vec(),
-        ..ChannelSound::default()
+        let position = self.sound.places.iter().map(|samples| self.seconds(samples.start)).collect();
+        Ok(Moments { position, sent, latency })
     }
 }
 
@@ -267,8 +251,14 @@ mod tests {
 
     fn sound(fates: Vec<Fate>) -> ChannelSound {
         let samples: Vec<f32> = (0..fates.len()).map(|place| place as f32 / 1000.0).collect();
-        let heard = samples.clone();
-        ChannelSound { sample_rate: 1, sent: samples, heard, samples: 1, fates, ..ChannelSound::default() }
+        let places: Vec<_> = (0..fates.len()).map(|place| place..place + 1).collect();
+        let of = |wanted: Fate| {
+            let pieces = places.iter().zip(&fates).filter(|(_, fate)| **fate == wanted);
+            pieces.map(|(samples, _)| samples.clone()).collect()
+        };
+        let (lost, late) = (of(Fate::Lost), of(Fate::Late));
+        let (sent, heard) = (samples.clone(), samples);
+        ChannelSound { sample_rate: 1, sent, heard, places, fates, lost, late, ..ChannelSound::default() }
     }
 
     #[test]
@@ -301,11 +291,11 @@ mod tests {
     #[test]
     fn long_sounds_share_the_room_and_short_ones_are_whole() {
         let of = |seconds: usize| sound(vec![Fate::Received; seconds]);
-        // 44 bytes a second.
-        assert_eq!(fitting(&of(8), 440, 100), Some(8));
-        assert_eq!(fitting(&of(60), 4400, 880), Some(20));
-        assert_eq!(fitting(&of(60), 440, 100), Some(10));
-        assert_eq!(fitting(&of(60), 430, 430), None);
-        assert_eq!(fitting(&of(0), 440, 440), Some(0));
+        // 54 bytes a second.
+        assert_eq!(fitting(&of(8), 540, 100), Some(8));
+        assert_eq!(fitting(&of(60), 5400, 1080), Some(20));
+        assert_eq!(fitting(&of(60), 540, 100), Some(10));
+        assert_eq!(fitting(&of(60), 530, 530), None);
+        assert_eq!(fitting(&of(0), 540, 540), Some(0));
     }
 }
