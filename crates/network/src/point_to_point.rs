@@ -302,7 +302,8 @@ impl<L: Line> Direction<L> {
         counters.busy.add(end, busy);
         counters.busy.carries(packet.id, 1.0);
         packet.on_line = on_line;
-        if !self.conditioner.admit(start, &mut packet) {
+        // The policer stands behind the line, where a packet is whole when its last bit has left.
+        if !self.conditioner.admit(end, &mut packet) {
             counters.dropped[DropCause::Policed.index()] += 1;
             out.fates.0.push(Fate::Dropped { at: now, packet, cause: DropCause::Policed });
             return;

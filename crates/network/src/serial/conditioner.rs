@@ -1,4 +1,4 @@
-//! Shaping and policing of packets that enter a line (RFC 2475 section 2.3.3, "traffic conditioners").
+//! Shaping of packets in front of a line and policing behind it (RFC 2475 section 2.3.3, "traffic conditioners").
 
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Values};
 use trunkline_core::{Amount, Bytes, Duration, Packet, Rate, Time};
@@ -160,7 +160,7 @@ impl Conditioner {
         start
     }
 
-    /// Whether a packet that enters the line at `at` may go on; tags it if it may, but exceeds what was promised.
+    /// True if a packet whose last bit has left the line at `at` may go on; tags it if it may, but exceeds what was promised.
     #[inline]
     pub(crate) fn admit(&mut self, at: Time, packet: &mut Packet) -> bool {
         let Some(policer) = &mut self.policer else { return true };

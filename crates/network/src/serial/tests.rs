@@ -227,6 +227,26 @@ fn policed_packets_take_their_time_and_end_there() {
     assert_eq!(run(peak, Excess::Tag), (3, vec![0, 1, 2, 5], policed(&[(3, 3), (4, 4)]), count([3, 1, 2])));
 }
 
+/// A large packet is followed by a small one that finds as many tokens as have come during its own transmission.
+#[test]
+fn packets_are_policed_when_they_have_left_the_line() {
+    // 500 B/ms behind a line of 1000 B/ms.
+    for size in [100, 700, 1500] {
+        let bucket = TokenBucket::new(Rate::from_bits_per_second(4_000_000), Bytes(1500));
+        let policer = Some(Policer::new(bucket, None, Excess::Discard));
+        let (mut link, mut out) = (link(SerialConfig { policer, ..config(fifo(100)) }), Outcome::default());
+        // At 1.5 ms the first one takes all tokens.
+        link.offer(ms(0), Port(0), packet(0, 1500), &mut out);
+        link.offer(ms(0), Port(0), packet(1, size), &mut out);
+        // By then, tokens for the third one have come.
+        let later = Duration::from_micros(1500 + 3 * size);
+        link.advance(Time::ZERO + later, &mut out);
+        link.offer(Time::ZERO + later, Port(0), packet(2, size), &mut out);
+        let ids: Vec<u64> = arrivals(&out).iter().map(|&(id, _)| id).collect();
+        assert_eq!(ids, [0, 2], "{size} B");
+    }
+}
+
 #[test]
 fn at_equal_times_the_first_direction_comes_first() {
     let (mut link, mut out) = (link(config(fifo(100))), Outcome::default());
