@@ -244,6 +244,208 @@ fn alternating(packets: &mut [Packet], limit: usize) {
     }
 }
 
+/// Packets of one size with a gap in microseconds, from a time in milliseconds on.
+fn paced(from: u64, gap: u64, count: u64, bytes: u32) -> impl Iterator<Item = Packet> {
+    let sent = move |n| Time::from_nanos(from * 1_000_000 + n * gap * 1_000);
+    (0..count).map(move |n| Packet { sent: sent(n), bytes, delay: None })
+}
+
+/// Sends these packets over a line with a FIFO of a limit in bytes, 10 ms of propagation and further delays, which keep their order. A
+/// further delay depends on the time at which a packet would arrive.
+fn delayed(packets: &mut [Packet], rate: f64, limit: f64, mut further: impl FnMut(f64) -> f64) {
+    packets.sort_by_key(|packet| packet.sent);
+    let (mut free, mut last, mut leaving) = (0.0, 0.0, Vec::<(f64, f64)>::new());
+    for packet in packets {
+        let (sent, bytes) = (packet.sent.as_nanos() as f64, f64::from(packet.bytes));
+        leaving.retain(|(left, _)| *left > sent);
+        let waiting: f64 = leaving.iter().map(|(_, bytes)| bytes).sum();
+        if free > sent && waiting + bytes > limit {
+            continue;
+        }
+        free = f64::max(sent, free) + bytes * 8e9 / rate;
+        leaving.push((free, bytes));
+        let arrives = free + 10e6;
+        last = f64::max(last, arrives + further(arrives));
+        packet.delay = Some((last - sent) as i64);
+    }
+}
+
+/// The limit of a FIFO in bytes.
+fn limit(learned: &Learned) -> f64 {
+    let (value, evidence) = known(&learned.forward, "queue").unwrap();
+    let bytes = value.split('"').nth(3).unwrap().trim_end_matches(" B");
+    bytes.parse().unwrap_or_else(|_| panic!("{value}: {evidence}"))
+}
+
+fn unknown<'l>(side: &'l Side, key: &str) -> &'l str {
+    &side.unknown.iter().find(|unknown| unknown.key == key).unwrap().why
+}
+
+#[test]
+fn packets_dropped_in_front_of_a_shaper_have_not_used_it() {
+    // More than twice the shaper's rate: after the first burst, a packet is lost before nearly each that arrives.
+    let link = Link {
+        bucket: Some(Bucket { shapes: true, rate: 1.5e6, burst: 15e3 }),
+        ..Link::line(3e6, 0.01, Queue::FifoBytes(20e3))
+    };
+    let packets = paced(0, 1000, 4000, 528).chain(paced(5000, 2400, 2000, 328)).collect();
+    let learned = over(&link, packets);
+    assert_rate(&learned, 1.5e6, 0.005);
+    assert!((limit(&learned) / 20e3 - 1.0).abs() < 0.05, "{:?}", known(&learned.forward, "queue"));
+    assert_delay(&learned, 0.01, 5e-4);
+}
+
+#[test]
+fn jitter_does_not_hide_a_saturated_line() {
+    for (mean, seconds) in [(0.3e6, 3), (1e6, 3), (1e6, 10)] {
+        let mut packets: Vec<Packet> = paced(0, 1000, 1000 * seconds, 528)
+            .chain(paced(1000 * seconds + 2000, 20_000, 500, 200))
+            .collect();
+        let mut stream = Seed::new(12, 0).stream("jitter");
+        delayed(&mut packets, 3e6, 20e3, |_| -mean * (1.0 - stream.unit()).ln());
+        let learned = describe("a test".to_owned(), &forward(packets), Clocks::Same);
+        assert_rate(&learned, 3e6, 0.02);
+        assert!((limit(&learned) / 20e3 - 1.0).abs() < 0.1, "{:?}", known(&learned.forward, "queue"));
+        assert!(known(&learned.forward, "loss").is_none(), "{mean}: {:?}", known(&learned.forward, "loss"));
+    }
+}
+
+#[test]
+fn packets_that_a_stall_holds_up_are_not_a_faster_line() {
+    let mut packets: Vec<Packet> = paced(0, 7040, 800, 528)
+        .chain(paced(7600, 20_000, 15, 52))
+        .chain(paced(8000, 20_000, 400, 200))
+        .collect();
+    // The receiver stops twice for 60 ms.
+    delayed(&mut packets, 4e5, 20e3, |at| match at {
+        1.5e9..1.56e9 => 1.56e9 - at + (at - 1.5e9) * 1e-3,
+        4.1e9..4.16e9 => 4.16e9 - at + (at - 4.1e9) * 1e-3,
+        _ => 0.0,
+    });
+    let learned = describe("a test".to_owned(), &forward(packets), Clocks::Same);
+    assert!(known(&learned.forward, "jitter").is_none(), "{:?}", known(&learned.forward, "jitter"));
+    assert_rate(&learned, 4e5, 0.005);
+    assert_delay(&learned, 0.01, 1e-4);
+}
+
+/// The bound of a rate that is not known.
+fn at_least(learned: &Learned) -> f64 {
+    let (value, evidence) = known(&learned.forward, "rate").unwrap();
+    assert_eq!(value, "1000 Mbit/s", "{evidence}");
+    let bound = evidence.split_once("at least ").unwrap().1.split(',').next().unwrap();
+    bound.parse::<Rate>().unwrap().bits_per_second() as f64
+}
+
+#[test]
+fn a_stall_and_jitter_do_not_raise_the_lower_bound_of_the_rate() {
+    // 85 % of the line, and a receiver that stops for 120 ms.
+    let mut packets: Vec<Packet> = paced(0, 1690, 4000, 528).collect();
+    delayed(&mut packets, 3e6, 20e3, |at| if (2e9..2.12e9).contains(&at) { 2.12e9 - at } else { 0.0 });
+    let learned = describe("a test".to_owned(), &forward(packets), Clocks::Same);
+    let bound = at_least(&learned);
+    assert!((2.2e6..=3e6).contains(&bound), "{bound}");
+    let mut packets: Vec<Packet> = paced(0, 1690, 4000, 528).collect();
+    let mut stream = Seed::new(13, 0).stream("jitter");
+    delayed(&mut packets, 3e6, 20e3, |_| 60e6 * stream.unit());
+    let learned = describe("a test".to_owned(), &forward(packets), Clocks::Same);
+    let bound = at_least(&learned);
+    assert!((2.2e6..=3e6).contains(&bound), "{bound}");
+}
+
+#[test]
+fn sizes_explain_delays_although_packets_may_have_waited() {
+    // Packets of two sizes in turn. Those of one of them may have waited for the others.
+    for (rate, gaps, sizes, slowest) in
+        [(500e3, [5_000, 15_000], [200, 60], 175e3), (3e6, [2_400, 2_400], [328, 128], 900e3)]
+    {
+        let period = gaps[0] + gaps[1];
+        let mut packets: Vec<Packet> = paced(0, period, 1000, sizes[0]).collect();
+        packets.extend(
+            paced(0, period, 1000, sizes[1])
+                .map(|packet| Packet { sent: packet.sent + Duration::from_micros(gaps[0]), ..packet }),
+        );
+        delayed(&mut packets, rate, 20e3, |_| 0.0);
+        let learned = describe("a test".to_owned(), &forward(packets), Clocks::Same);
+        assert!(known(&learned.forward, "jitter").is_none(), "{:?}", known(&learned.forward, "jitter"));
+        assert_rate(&learned, rate, 0.001);
+        let (_, evidence) = known(&learned.forward, "rate").unwrap();
+        assert!(
+            between(evidence).0.parse::<Rate>().unwrap().bits_per_second() as f64 <= slowest,
+            "{evidence}"
+        );
+        assert!(evidence.contains("always waited for others"), "{evidence}");
+        assert_delay(&learned, 0.01, 1e-4);
+    }
+}
+
+#[test]
+fn a_delay_that_most_packets_have_is_not_jitter() {
+    // A few packets take a shorter path.
+    let mut packets = load((200, 200), 20.0, 15);
+    delayed(&mut packets, 10e6, 20e3, |at| if at < 0.2e9 { 0.0 } else { 3e6 });
+    let learned = describe("a test".to_owned(), &forward(packets), Clocks::Same);
+    assert!(known(&learned.forward, "jitter").is_none(), "{:?}", known(&learned.forward, "jitter"));
+    let why = unknown(&learned.forward, "jitter");
+    assert!(why.contains("3 ms more than the fastest"), "{why}");
+}
+
+#[test]
+fn a_policer_is_recognised() {
+    let overload = |gap| paced(0, gap, 3_000_000 / gap, 528).chain(paced(5000, 20_000, 1500, 200)).collect();
+    for (rate, burst, line, packets) in [
+        (1.5e6, 15e3, 10e6, overload(1000)),
+        (1e6, 3e3, 10e6, overload(3000)),
+        (2e6, 20e3, 50e6, load(MIXED, 2.5, 16)),
+    ] {
+        let bucket = Some(Bucket { shapes: false, rate, burst });
+        let learned = over(&Link { bucket, ..Link::line(line, 0.01, Queue::FifoBytes(60e3)) }, packets);
+        let Some((value, evidence)) = known(&learned.forward, "committed-rate") else {
+            panic!("{rate} {:#?}", learned.forward)
+        };
+        let bits = |text: &str| text.parse::<Rate>().unwrap().bits_per_second() as f64;
+        let (low, high) = between(evidence);
+        assert!(bits(low) <= rate && rate <= bits(high), "{rate}: {evidence}");
+        assert!((bits(value) / rate - 1.0).abs() < 0.01, "{rate}: {evidence}");
+        let (value, evidence) = known(&learned.forward, "committed-burst").unwrap();
+        let bytes: f64 = value.trim_end_matches(" B").parse().unwrap();
+        assert!((bytes - burst).abs() <= 1428.0, "{value}: {evidence}");
+        assert!(known(&learned.forward, "loss").is_none(), "{:?}", known(&learned.forward, "loss"));
+        assert!(
+            !learned.warnings.iter().any(|warning| warning.contains("losses differ")),
+            "{:?}",
+            learned.warnings
+        );
+    }
+}
+
+#[test]
+fn losses_that_differ_between_packets_are_not_claimed_to_be_independent() {
+    // Half of the packets of the first seconds, or of the large ones, or of none in particular.
+    for (kind, differs) in [("times", true), ("sizes", true), ("none", false), ("bursts", false)] {
+        let mut stream = Seed::new(14, 0).stream("loss");
+        let mut is_bad = false;
+        let mut packets: Vec<Packet> = paced(0, 4_000, 3000, 528).collect();
+        for (packet, n) in packets.iter_mut().zip(0..) {
+            packet.bytes = if n * n % 7 < 3 { 128 } else { 528 };
+            is_bad = stream.unit() < if is_bad { 0.8 } else { 0.02 };
+            let is_lost = match kind {
+                "times" => n < 1500 && stream.unit() < 0.5,
+                "sizes" => packet.bytes > 500 && stream.unit() < 0.5,
+                "bursts" => is_bad,
+                _ => stream.unit() < 0.1,
+            };
+            packet.delay = (!is_lost).then_some(10_000_000 + i64::from(packet.bytes) * 1000);
+        }
+        let learned = describe("a test".to_owned(), &forward(packets), Clocks::Same);
+        assert!(known(&learned.forward, "committed-rate").is_none(), "{:?}", learned.forward);
+        let (_, evidence) = known(&learned.forward, "loss").unwrap();
+        assert_eq!(evidence.contains("95 %"), !differs, "{kind}: {evidence}");
+        let warning = learned.warnings.iter().find(|warning| warning.contains("losses differ"));
+        assert_eq!(warning.is_some(), differs, "{kind}: {warning:?}");
+        assert!(warning.is_none_or(|warning| warning.contains(kind)), "{kind}: {warning:?}");
+    }
+}
+
 #[test]
 fn a_limit_does_not_depend_on_a_rate_that_changes() {
     for sizes in [MIXED, (1000, 1000)] {

@@ -5,6 +5,7 @@
 
 mod base;
 mod passage;
+mod policer;
 mod queue;
 mod service;
 mod way;
@@ -13,7 +14,8 @@ use trunkline_core::{Bytes, Duration, Rate};
 
 use super::description::{Learned, Side, exact};
 use crate::{Interval, JitterShape, Observations, Way};
-use queue::{Discipline, Limit, Losses, Unit};
+use policer::Policer;
+use queue::{Discipline, Limit, Losses, Uneven, Unit};
 use way::WayEstimate;
 
 /// The relation of the clocks of the two ends.
@@ -53,6 +55,13 @@ pub fn describe(from: String, observations: &Observations, clocks: Clocks) -> Le
                     estimate.lost
                 ));
                 write(learned.side(*way), estimate, clocks);
+                if let Some(uneven) = &estimate.losses.uneven {
+                    learned.warnings.push(format!(
+                        "{}: {}. The written loss is the mean of all packets, and does not hold for other traffic.",
+                        way.name(),
+                        unevenness(uneven)
+                    ));
+                }
             }
             None => {
                 let side = learned.side(*way);
@@ -172,19 +181,25 @@ fn write(side: &mut Side, estimate: &WayEstimate, clocks: Clocks) {
                 written(value),
                 format!(
                     "{}, from {low} to {high}: the smallest delay grows with a packet's size as on one line of this rate; \
-                     several faster lines in a row look the same, since the queue was never full long enough to show the slowest",
-                    written(value)
+                     several faster lines in a row look the same, since the queue was never full long enough to show the slowest{}",
+                    written(value),
+                    if estimate.base.is_taken_as_free {
+                        "; if packets of some sizes always waited for others, which these times do not exclude, the rate is lower, and so is \
+                         the delay"
+                    } else {
+                        ""
+                    }
                 ),
             );
         }
         _ => {
-            let densest = bits(estimate.densest);
+            let at_least = bits(estimate.at_least);
             side.text(
                 "rate",
-                UNLIMITED.max(densest),
+                UNLIMITED.max(at_least),
                 format!(
-                    "a placeholder: the queue was never busy for 100 ms and 40 packets, so the rate is at least {densest} (the \
-                     densest 100 ms) and not known otherwise"
+                    "a placeholder: no period of 100 ms and 40 packets shows a queue that was never empty. The rate is at least {at_least}, \
+                     by the packets that arrived, and not known otherwise"
                 ),
             );
         }
@@ -193,10 +208,48 @@ fn write(side: &mut Side, estimate: &WayEstimate, clocks: Clocks) {
     loss(side, &estimate.losses, estimate);
     impairments(side, estimate);
     side.unknown("overhead", "part of the rate: bytes at the network layer were counted");
-    side.unknown(
-        "shape-rate, committed-rate",
-        "a shaper or policer with a bucket larger than the bursts that were sent is not visible",
+    match &estimate.policer {
+        Some(policer) => {
+            policed(side, policer);
+            side.unknown("shape-rate", NO_BUCKET);
+        }
+        None => side.unknown("shape-rate, committed-rate", NO_BUCKET),
+    }
+}
+
+const NO_BUCKET: &str =
+    "a shaper or policer with a bucket larger than the bursts that were sent is not visible";
+
+fn policed(side: &mut Side, policer: &Policer) {
+    let [low, high] = bounds(policer.low, policer.high);
+    let (from, to) = (Bytes(policer.burst.0 as u64), Bytes(policer.burst.1 as u64));
+    side.text(
+        "committed-rate",
+        written(policer.rate),
+        format!(
+            "{}, from {low} to {high}: a token bucket of this rate has no tokens for {} packets that were lost without a wait, and for \
+             hardly any other",
+            written(policer.rate),
+            policer.lost
+        ),
     );
+    side.text(
+        "committed-burst",
+        format!("{} B", from.0),
+        format!("{from} passed at once, and {to} did not, if the bucket was full at first"),
+    );
+}
+
+/// A sentence on losses that are not the same for all packets.
+fn unevenness(uneven: &Uneven) -> String {
+    let percent = |share: f64| trunkline_core::quantity::significant(share * 100.0, 3);
+    format!(
+        "losses differ between packets of different {} by more than chance, from {} to {} %: a policer or a queue that these packets do not \
+         show explains this, and independent losses do not",
+        uneven.by,
+        percent(uneven.least),
+        percent(uneven.most)
+    )
 }
 
 fn queue(side: &mut Side, estimate: &WayEstimate) {
@@ -268,9 +321,10 @@ fn tail_drop(side: &mut Side, limit: &Limit) {
 fn loss(side: &mut Side, losses: &Losses, estimate: &WayEstimate) {
     let percent = |share: f64| trunkline_core::quantity::significant(share * 100.0, 3);
     let of = format!("{} of {} packets", losses.lost, losses.tried);
-    let elsewhere = match estimate.lost.saturating_sub(losses.lost) {
-        0 => String::new(),
-        n => format!("; {n} others are the queue's"),
+    let elsewhere = match (estimate.lost.saturating_sub(losses.lost), &estimate.policer) {
+        (0, _) => String::new(),
+        (n, Some(_)) => format!("; {n} others are the policer's"),
+        (n, None) => format!("; {n} others are the queue's"),
     };
     if losses.tried == 0 {
         side.unknown("loss", "all packets found packets in the queue, which loses packets itself");
@@ -288,8 +342,12 @@ fn loss(side: &mut Side, losses: &Losses, estimate: &WayEstimate) {
     }
     let Interval { low, high, .. } = losses.interval();
     let share = losses.share();
-    let evidence =
-        format!("{of} were lost without a full queue: {} to {} % (95 %)", percent(low), percent(high));
+    let evidence = match &losses.uneven {
+        Some(uneven) => format!("{of} were lost without a full queue; {}", unevenness(uneven)),
+        None => {
+            format!("{of} were lost without a full queue: {} to {} % (95 %)", percent(low), percent(high))
+        }
+    };
     match losses.bursts() {
         Some((to_bad, to_good)) => side.toml(
             "loss",
@@ -312,6 +370,15 @@ fn loss(side: &mut Side, losses: &Losses, estimate: &WayEstimate) {
 fn impairments(side: &mut Side, estimate: &WayEstimate) {
     let nanos = |nanos: f64| Duration::from_nanos(nanos.max(0.0) as u64);
     match &estimate.jitter {
+        Some(jitter) if jitter.is_constant && jitter.mean > 300_000.0 => side.unknown(
+            "jitter",
+            format!(
+                "most of {} packets that did not wait for each other took nearly the same time, {} more than the fastest: a wait or a \
+                 transmission that their sizes do not explain, and no jitter",
+                jitter.packets,
+                nanos(jitter.median)
+            ),
+        ),
         Some(jitter) if jitter.mean > 300_000.0 => {
             let (value, name) = match jitter.shape {
                 JitterShape::Exponential(mean) => {

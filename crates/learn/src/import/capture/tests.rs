@@ -167,7 +167,7 @@ fn an_idle_path_has_bounds_and_placeholders() {
         Observations { flows: vec![flow(Way::Forward), flow(Way::Backward)], clock_error: None };
     let text = learned(&captures(&observations, 7_000_000_000), Clocks::Apart).to_toml("a", "today");
     assert!(text.contains("a capture that never filled the queue"), "{text}");
-    assert!(text.contains("the rate is at least 96 kbit/s"), "{text} {link:?}");
+    assert!(text.contains("The rate is at least 80 kbit/s"), "{text} {link:?}");
     assert!(text.contains("0 of 400 packets were lost without a full queue: below 0.75 % (95 %)"), "{text}");
 }
 

@@ -21,16 +21,37 @@ pub(super) struct Base {
     pub(super) by_size: Option<[f64; 3]>,
     /// By the order of sending: before these packets nothing of this recording was in the queue.
     pub(super) is_free: Vec<bool>,
+    /// These packets may have waited, and `by_size` is the rate if they did not.
+    pub(super) is_taken_as_free: bool,
 }
 
 impl Base {
     pub(super) fn of(passages: &Passages, rate: Option<&RateEstimate>) -> Base {
         let smallest = passages.arrived.iter().map(Passage::delay).fold(f64::INFINITY, f64::min);
+        let base = Base::from(passages, rate, None);
+        if rate.is_some() || base.by_size.is_some() {
+            return base;
+        }
+        // Times at which only packets of one size are known not to have waited: the sizes may still explain all delays.
+        let other = Base::from(passages, rate, Some(smallest));
+        let slowest = 8e9 / closest(passages, 100, |_, _| true);
+        match other.by_size {
+            Some([value, low, high]) if classes(passages, &other.is_free, other.per_byte).len() > 1 => {
+                let by_size = Some([value, low.min(slowest), high]);
+                Base { low: base.low.min(other.low), by_size, is_taken_as_free: true, ..other }
+            }
+            _ => base,
+        }
+    }
+
+    /// Packets that were sent when all before them had left are free. `propagation` decides it, or the lowest base that is possible.
+    fn from(passages: &Passages, rate: Option<&RateEstimate>, propagation: Option<f64>) -> Base {
+        let smallest = passages.arrived.iter().map(Passage::delay).fold(f64::INFINITY, f64::min);
         // No packet takes longer than the smallest gap between arrivals, so with this the base is at its lowest.
         let most = match rate {
-            None => closest(passages, 100),
+            None => closest(passages, 100, |_, _| true),
             // Behind a shaper, the line is faster than the rate.
-            Some(rate) if rate.is_exact => (8e9 / rate.value).min(closest(passages, 1000)),
+            Some(rate) if rate.is_exact => (8e9 / rate.value).min(closest(passages, 1000, is_not_caught_up)),
             Some(rate) => 8e9 / rate.value,
         };
         let low = lowest(passages, rate.map_or(most, |rate| 8e9 / rate.value));
@@ -40,7 +61,8 @@ impl Base {
             high: smallest,
             per_byte: if rate.is_some() { most } else { 0.0 },
             by_size: None,
-            is_free: free(passages, lowest(passages, most)),
+            is_free: free(passages, propagation.unwrap_or_else(|| lowest(passages, most))),
+            is_taken_as_free: false,
         };
         // The more of the delay is known to be propagation, the more packets are known to be free.
         for _ in 0..3 {
@@ -79,13 +101,20 @@ fn lowest(passages: &Passages, per_byte: f64) -> f64 {
 
 /// A line transmits packets one after the other, so that the time between two arrivals is at least the transmission of the second. A few
 /// may be closer by jitter.
-fn closest(passages: &Passages, one_in: usize) -> f64 {
+fn closest(passages: &Passages, one_in: usize, counts: fn(&Passage, &Passage) -> bool) -> f64 {
     let pairs = passages.arrived.iter().zip(passages.arrived.iter().skip(1));
     let mut gaps: Vec<f64> = pairs
+        .filter(|(before, passage)| counts(before, passage))
         .map(|(before, passage)| (passage.received - before.received) / passage.bytes.max(1.0))
         .collect();
     gaps.sort_by(f64::total_cmp);
-    gaps.get(MIN_OF_CLASS.max(gaps.len() / one_in)).copied().unwrap_or_default()
+    gaps.get(MIN_OF_CLASS.max(gaps.len() / one_in)).copied().unwrap_or(f64::INFINITY)
+}
+
+/// True unless the second packet was held up for less time than the first. After a stall, packets arrive together although the line
+/// transmitted them one after the other.
+fn is_not_caught_up(before: &Passage, passage: &Passage) -> bool {
+    passage.delay() >= before.delay()
 }
 
 /// Packets that were sent when all before them had left the line, which is `base` before they arrived.

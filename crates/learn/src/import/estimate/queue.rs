@@ -2,6 +2,7 @@
 
 use super::base::Base;
 use super::passage::{Passage, Passages};
+use super::policer::Policer;
 use super::service::{RateEstimate, Service};
 use crate::estimate::loss::{Z95, wilson};
 use crate::estimate::statistics::Interval;
@@ -53,6 +54,17 @@ pub(super) struct Losses {
     pub(super) tried: usize,
     /// Runs of lost packets.
     pub(super) runs: usize,
+    /// They are not the same for all packets.
+    pub(super) uneven: Option<Uneven>,
+}
+
+/// Shares of lost packets that differ by more than chance.
+#[derive(Debug)]
+pub(super) struct Uneven {
+    /// The property by which packets were divided.
+    pub(super) by: &'static str,
+    pub(super) least: f64,
+    pub(super) most: f64,
 }
 
 /// The losses of a direction, divided.
@@ -61,6 +73,8 @@ pub(super) struct Sorted {
     pub(super) discipline: Discipline,
     pub(super) losses: Losses,
     pub(super) service: Service,
+    /// It explains losses that the queue does not.
+    pub(super) policer: Option<Policer>,
 }
 
 /// A packet when it was sent.
@@ -76,6 +90,8 @@ struct Arrival {
     wait_before: f64,
     wait: f64,
     is_full: bool,
+    /// Bytes of this packet.
+    size: f64,
 }
 
 /// A limit that separates lost packets from others.
@@ -102,13 +118,13 @@ impl Sorted {
         let limit = rate
             .filter(|_| longest >= 3.0 * largest)
             .map(|rate| limit(passages, &mut arrivals, rate, longest));
-        let is_dropped: Vec<bool> =
-            arrivals.iter().map(|arrival| arrival.is_full && arrival.is_lost).collect();
-        let service = Service::of(passages, smallest, &is_dropped);
+        let is_full: Vec<bool> = arrivals.iter().map(|arrival| arrival.is_full).collect();
+        let service = Service::of(passages, smallest, &is_full);
         let unfilled = || {
             let service = Service::of(passages, smallest, &[]);
             let losses = Losses::of(arrivals.iter());
-            Sorted { discipline: Discipline::Unfilled, losses, service }
+            Sorted { discipline: Discipline::Unfilled, losses, service, policer: None }
+                .policed(passages, base, &arrivals)
         };
         let Some(limit) = limit else { return unfilled() };
         let (full, below): (Vec<&Arrival>, Vec<&Arrival>) = arrivals.iter().partition(|one| one.is_full);
@@ -124,16 +140,27 @@ impl Sorted {
             let (from, to) = waits(arrivals.iter().filter(|one| one.is_full || one.wait_before >= largest));
             let is_before_shown = is_before.is_some();
             let discipline = Discipline::Early { losses: busy.lost + full.lost, from, to, is_before_shown };
-            return Sorted { discipline, losses: idle, service };
+            let sorted = Sorted { discipline, losses: idle, service, policer: None };
+            return sorted.policed(passages, base, &arrivals);
         }
         if !full.is_more_frequent_than(&below) {
             return unfilled();
         }
+        let behind = if is_early { &idle } else { &below }.behind(is_before);
+        let service = service.losing_behind(behind);
         // Packets that were lost behind the line were in the queue too.
         let used = if limit.is_by_backlog { service.used() } else { 1.0 };
         let limit = Limit { bytes: limit.bytes * used, packets: limit.packets * used, ..limit };
         let losses = if is_early { idle } else { below };
-        Sorted { discipline: Discipline::TailDrop(limit), losses, service }
+        Sorted { discipline: Discipline::TailDrop(limit), losses, service, policer: None }
+    }
+
+    /// With a policer instead, if one explains the losses.
+    fn policed(self, passages: &Passages, base: &Base, arrivals: &[Arrival]) -> Sorted {
+        let Some(policer) = Policer::of(passages, base) else { return self };
+        let within = arrivals.iter().zip(&policer.is_beyond).filter(|(_, is_beyond)| !**is_beyond);
+        let losses = Losses::of(within.map(|(arrival, _)| arrival));
+        Sorted { discipline: Discipline::Unfilled, losses, policer: Some(policer), ..self }
     }
 }
 
@@ -160,6 +187,7 @@ fn arrivals(passages: &Passages, base: &Base) -> Vec<Arrival> {
             wait_before: wait(before),
             wait: wait(before).max(wait(next.filter(|_| sent.is_lost))),
             is_full: false,
+            size: sent.bytes,
         };
         if !sent.is_lost {
             entered = (entered.0 + 1, entered.1 + sent.bytes);
@@ -192,10 +220,15 @@ fn limit(passages: &Passages, arrivals: &mut [Arrival], rate: &RateEstimate, lon
         (Some(_), _, Some(bytes)) => {
             arrivals.iter_mut().for_each(|one| one.is_full = one.bytes >= bytes.nearly);
         }
-        _ => arrivals.iter_mut().for_each(|one| one.is_full = one.wait >= FULL * longest),
+        _ => {
+            let nearly = FULL * longest - 3.0 * rate.noise;
+            arrivals.iter_mut().for_each(|one| one.is_full = one.wait >= nearly);
+        }
     }
     let full = || arrivals.iter().filter(|one| one.is_full && one.is_lost);
     let losses = full().count();
+    // Of the waits beside losses, noise makes the longest too long.
+    let waits = waits(full());
     let mean = |of: fn(&Arrival) -> f64| full().map(of).sum::<f64>() / losses.max(1) as f64;
     // The lost packet is not in the queue.
     let queued = ((mean(|one| one.packets) - 1.0).max(1.0), mean(|one| one.bytes) - largest);
@@ -204,10 +237,9 @@ fn limit(passages: &Passages, arrivals: &mut [Arrival], rate: &RateEstimate, lon
         (Some(Unit::Packets), Some(packets), _) => (packets.limit * size, packets.limit),
         (Some(_), _, Some(bytes)) => (bytes.limit, bytes.limit / size),
         // A wait is bytes only if the rate is known.
-        _ if rate.is_constant => (longest * rate.value / 8e9, longest * rate.value / 8e9 / size),
+        _ if rate.is_constant => (waits.1 * rate.value / 8e9, waits.1 * rate.value / 8e9 / size),
         _ => (queued.0 * size, queued.0),
     };
-    let waits = waits(full());
     let is_by_backlog = unit.is_some() || !rate.is_constant;
     Limit { bytes, packets, losses, unit: unit.unwrap_or(Unit::Either), has_sizes, is_by_backlog, waits }
 }
@@ -255,13 +287,46 @@ fn waits<'a>(arrivals: impl Iterator<Item = &'a Arrival>) -> (f64, f64) {
 impl Losses {
     fn of<'a>(arrivals: impl Iterator<Item = &'a Arrival>) -> Losses {
         let mut losses = Losses::default();
-        for arrival in arrivals {
+        let arrivals: Vec<&Arrival> = arrivals.collect();
+        for arrival in &arrivals {
             losses.tried += 1;
             losses.lost += usize::from(arrival.is_lost);
             losses.runs += usize::from(arrival.is_lost && !arrival.continues);
         }
         losses.runs = losses.runs.max(usize::from(losses.lost > 0));
+        losses.uneven = losses.uneven(arrivals);
         losses
+    }
+
+    /// Divides packets by time, size and wait, and compares their losses (Pearson's chi-squared test).
+    fn uneven(&self, mut packets: Vec<&Arrival>) -> Option<Uneven> {
+        let groups = (self.lost / 10).min(20);
+        if groups < 2 {
+            return None;
+        }
+        let share = self.share();
+        // Bursts make the numbers of groups differ by more.
+        let bursts = (2.0 * self.lost as f64 / self.runs as f64 * (1.0 - share) - 1.0).max(1.0);
+        let freedom = (groups - 1) as f64;
+        let by_chance = bursts * (1.0 + 8.0 * (2.0 / freedom).sqrt());
+        let mut compare = |by, of: Option<fn(&Arrival) -> f64>| {
+            if let Some(of) = of {
+                packets.sort_by(|a, b| of(a).total_cmp(&of(b)));
+            }
+            let shares = packets.chunks(packets.len().div_ceil(groups)).map(|group| {
+                let lost = group.iter().filter(|one| one.is_lost).count() as f64;
+                (lost / group.len() as f64, group.len() as f64)
+            });
+            let deviations =
+                shares.clone().map(|(one, n)| n * (one - share).powi(2) / (share * (1.0 - share)));
+            let is_uneven = deviations.sum::<f64>() / freedom > by_chance;
+            let least = shares.clone().fold(1.0, |least, (one, _)| f64::min(least, one));
+            let most = shares.fold(0.0, |most, (one, _)| f64::max(most, one));
+            is_uneven.then_some(Uneven { by, least, most })
+        };
+        compare("times", None)
+            .or_else(|| compare("sizes", Some(|one| one.size)))
+            .or_else(|| compare("waits", Some(|one| one.wait_before)))
     }
 
     /// At random, losses at a full queue are as frequent as elsewhere.
@@ -275,6 +340,17 @@ impl Losses {
 
     pub(super) fn share(&self) -> f64 {
         self.lost as f64 / self.tried.max(1) as f64
+    }
+
+    /// The share of packets that are lost behind the line: the least, the likely and the largest. `is_before` is true if these were lost
+    /// before it.
+    fn behind(&self, is_before: Option<bool>) -> [f64; 3] {
+        let Interval { low, high, .. } = self.interval();
+        match is_before {
+            _ if self.lost == 0 || is_before == Some(true) => [0.0; 3],
+            Some(_) => [low, self.share(), high],
+            None => [0.0, self.share(), high],
+        }
     }
 
     /// The share's 95 % interval.

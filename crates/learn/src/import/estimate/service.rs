@@ -34,6 +34,8 @@ pub(super) struct RateEstimate {
     pub(super) has_interval: bool,
     /// The gap between two packets is the transmission of the second.
     pub(super) is_exact: bool,
+    /// The standard deviation of the rest of gaps, in nanoseconds.
+    pub(super) noise: f64,
 }
 
 /// Two packets that arrived one after the other, while the line was never idle.
@@ -56,6 +58,10 @@ struct Pair {
 #[derive(Debug)]
 pub(super) struct Service {
     pairs: Vec<Pair>,
+    /// Bytes that arrived although they found a full queue, or nearly.
+    past_full: f64,
+    /// The share of packets that are lost behind the line: the least, the likely and the largest.
+    behind: [f64; 3],
 }
 
 /// The share of lost bytes that were transmitted. A packet that is lost behind the line lengthens the gap between its neighbours by its own
@@ -90,12 +96,13 @@ impl Transmitted {
 }
 
 impl Service {
-    /// `smallest` is the smallest delay. `is_dropped` marks packets, in the order of sending, that were lost at a full queue.
-    pub(super) fn of(passages: &Passages, smallest: f64, is_dropped: &[bool]) -> Service {
+    /// `smallest` is the smallest delay. `is_full` marks packets, in the order of sending, that found a full queue.
+    pub(super) fn of(passages: &Passages, smallest: f64, is_full: &[bool]) -> Service {
+        let found_full = |place: usize| is_full.get(place).copied().unwrap_or_default();
         let mut sums = vec![(0.0, 0.0)];
         let (mut dropped, mut lost) = (0.0, 0.0);
         for (place, packet) in passages.all.iter().enumerate() {
-            match (packet.is_lost, is_dropped.get(place).copied().unwrap_or_default()) {
+            match (packet.is_lost, found_full(place)) {
                 (true, true) => dropped += packet.bytes,
                 (true, false) => lost += packet.bytes,
                 (false, _) => {}
@@ -116,7 +123,21 @@ impl Service {
             }
             continues = is_busy;
         }
-        Service { pairs }
+        let past_full = passages.arrived.iter().filter(|p| found_full(p.place)).map(|p| p.bytes).sum();
+        Service { pairs, past_full, behind: [0.0; 3] }
+    }
+
+    /// Some packets are lost behind the line, full queue or not.
+    pub(super) fn losing_behind(self, behind: [f64; 3]) -> Service {
+        Service { behind, ..self }
+    }
+
+    /// The share of bytes lost at a full queue that were transmitted. A full queue's drops never use the line; of the packets that it lets
+    /// in, as many are lost behind the line as elsewhere.
+    fn transmitted_of_dropped(&self) -> [f64; 3] {
+        let dropped: f64 = self.pairs.iter().map(|pair| pair.dropped).sum();
+        self.behind
+            .map(|share| (self.past_full * share / (1.0 - share).max(0.01) / dropped.max(1.0)).min(1.0))
     }
 
     /// Time and bytes of pairs without losses.
@@ -127,26 +148,26 @@ impl Service {
     /// The rest of a gap between two arrivals beyond the transmission of the second packet, as a standard deviation that outliers do not
     /// change.
     fn noise(&self, per_byte: f64) -> f64 {
-        let clean = self.pairs.iter().filter(|pair| pair.lost + pair.dropped == 0.0);
-        let mut noise: Vec<f64> = clean.map(|pair| (pair.gap - pair.bytes * per_byte).abs()).collect();
+        let explained = self.pairs.iter().filter(|pair| pair.lost == 0.0);
+        let mut noise: Vec<f64> = explained.map(|pair| (pair.gap - pair.bytes * per_byte).abs()).collect();
         1.48 * median(&mut noise)
     }
 
-    fn transmitted(&self, of: fn(&Pair) -> f64) -> Transmitted {
-        let is_lossy = |pair: &Pair| of(pair) > 0.0 && of(pair) == pair.lost + pair.dropped;
-        let pairs = self.pairs.iter().filter(|pair| is_lossy(pair)).count();
-        let unknown = Transmitted { value: 0.5, low: 0.0, high: 1.0, pairs };
-        let Some((time, bytes)) = self.clean().filter(|_| pairs > 0) else { return unknown };
-        let per_byte = time / bytes;
+    fn transmitted_of_lost(&self) -> Transmitted {
+        let is_lossy = |pair: &Pair| pair.lost > 0.0 && pair.dropped == 0.0;
         // Bytes that the line could have transmitted beside the second packet, at the rate of the pairs around, since rates change.
         let mut extras = Vec::new();
         for (chunk, place) in self.pairs.chunks(AROUND).zip(0_usize..) {
             let from = place.saturating_sub(1) * AROUND;
             let around = &self.pairs[from..self.pairs.len().min((place + 2) * AROUND)];
-            let per_byte = clean(around).map_or(per_byte, |(time, bytes)| time / bytes);
+            let Some((time, bytes)) = clean(around) else { continue };
             let lossy = chunk.iter().filter(|pair| is_lossy(pair));
-            extras.extend(lossy.map(|pair| (pair.gap / per_byte - pair.bytes, of(pair))));
+            extras.extend(lossy.map(|pair| (pair.gap * bytes / time - pair.bytes, pair.lost)));
         }
+        let pairs = extras.len();
+        let unknown = Transmitted { value: 0.5, low: 0.0, high: 1.0, pairs };
+        let Some((time, bytes)) = self.clean().filter(|_| pairs > 0) else { return unknown };
+        let per_byte = time / bytes;
         let (extra, lost) = extras.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         let value = extra / lost;
         let residuals: f64 = extras.iter().map(|(extra, lost)| (extra - value * lost).powi(2)).sum();
@@ -160,7 +181,7 @@ impl Service {
     /// True if packets that did not find a full queue were lost before the line, false if they were lost behind it, and `None` if gaps cannot
     /// show it.
     pub(super) fn is_before(&self) -> Option<bool> {
-        match self.transmitted(|pair| pair.lost) {
+        match self.transmitted_of_lost() {
             Transmitted { pairs: 0..5, .. } => None,
             Transmitted { high, .. } if high < 0.5 => Some(true),
             Transmitted { low, .. } if low > 0.5 => Some(false),
@@ -168,18 +189,20 @@ impl Service {
         }
     }
 
-    fn counting(&self, of: fn(&Pair) -> f64) -> Counting {
+    /// For the bytes that were lost at a full queue, and for those that were lost otherwise.
+    fn counting(&self) -> [Counting; 2] {
         let clean = self.pairs.iter().filter(|pair| pair.lost + pair.dropped == 0.0).count();
         if let Some((time, bytes)) = self.clean()
             && 5 * clean > self.pairs.len()
             && self.is_exact(time / bytes)
         {
-            return Counting::Skip;
+            return [Counting::Skip; 2];
         }
-        let transmitted = self.transmitted(of);
+        let transmitted = self.transmitted_of_lost();
         let Transmitted { low, value, high, .. } = transmitted;
         let some = || [low, value, high].map(|share| share.clamp(0.0, 1.0));
-        Counting::Share(transmitted.all_or_none().map_or_else(some, |share| [share; 3]))
+        let of_lost = transmitted.all_or_none().map_or_else(some, |share| [share; 3]);
+        [self.transmitted_of_dropped(), of_lost].map(Counting::Share)
     }
 
     /// True if single gaps are transmissions.
@@ -210,45 +233,49 @@ impl Service {
         let (low, high) = (quantile(0.1), quantile(0.9));
         let is_constant = high - low < CONSTANT * high;
         let value = if is_constant { f64::midpoint(rates[(n - 1) / 2], rates[n / 2]) } else { high };
-        let is_exact = self.is_exact(8e9 / value);
+        let (is_exact, noise) = (self.is_exact(8e9 / value), self.noise(8e9 / value));
         let (fewer, more) = (least_bytes / bytes, most_bytes / bytes);
         // The median's 95 % interval by order statistics (Conover 1999), which needs six windows: the number of the value at its end.
         let end = ((n as f64 - 1.96 * (n as f64).sqrt()) / 2.0).round() as usize;
         let has_interval = is_constant && end > 0;
-        let rate = RateEstimate { value, low, high, windows: n, busy, is_constant, has_interval, is_exact };
+        let rate =
+            RateEstimate { value, low, high, windows: n, busy, is_constant, has_interval, is_exact, noise };
         if !is_constant {
             return Some(RateEstimate { low: low * fewer, high: high * more, ..rate });
         }
         // Not below what the noise of a gap makes of them.
         let rank = end.saturating_sub(1);
-        let noise = self.noise(8e9 / value).max(RESOLUTION);
-        let least = value * 2.0 * noise * (n as f64).sqrt() / busy;
+        let least = value * 2.0 * noise.max(RESOLUTION) * (n as f64).sqrt() / busy;
         let low = rates[rank].min(value - least) * fewer;
         let high = rates[n - 1 - rank].max(value + least) * more;
         Some(RateEstimate { low, high, ..rate })
     }
 
     fn windows(&self) -> Vec<Window> {
-        let counting = [self.counting(|pair| pair.dropped), self.counting(|pair| pair.lost)];
+        let counting = self.counting();
         let mut windows = Vec::new();
-        let (mut from, mut pairs) = (Window::default(), Vec::new());
-        for pair in &self.pairs {
-            if !pair.continues {
-                (from, pairs) = (Window::default(), Vec::new());
+        // A busy period is tested as a whole too: noise hides the line from short windows.
+        for period in self.pairs.chunk_by(|_, pair| pair.continues) {
+            let first = windows.len();
+            let (mut from, mut pairs) = (Window::default(), Vec::new());
+            for pair in period {
+                let Some([low, value, high]) = pair.transmitted(counting) else { continue };
+                pairs.push(pair);
+                from.moments += usize::from(pair.gap > 0.0);
+                from.length += pair.gap;
+                from.bytes += value;
+                from.low += low;
+                from.high += high;
+                // A group that arrives at once is not divided.
+                let is_whole =
+                    pairs.len() >= WINDOW_PACKETS && from.moments >= WINDOW_MOMENTS && from.length >= WINDOW;
+                if is_whole && pair.gap > 0.0 {
+                    windows.push(Window { is_shown: is_shown(pairs.iter().copied()), ..from });
+                    (from, pairs) = (Window::default(), Vec::new());
+                }
             }
-            let Some([low, value, high]) = pair.transmitted(counting) else { continue };
-            pairs.push(pair);
-            from.moments += usize::from(pair.gap > 0.0);
-            from.length += pair.gap;
-            from.bytes += value;
-            from.low += low;
-            from.high += high;
-            // A group that arrives at once is not divided.
-            let is_whole =
-                pairs.len() >= WINDOW_PACKETS && from.moments >= WINDOW_MOMENTS && from.length >= WINDOW;
-            if is_whole && pair.gap > 0.0 {
-                windows.push(Window { is_shown: is_shown(&pairs), ..from });
-                (from, pairs) = (Window::default(), Vec::new());
+            if windows.len() > first + 1 && is_shown(period.iter()) {
+                windows[first..].iter_mut().for_each(|window| window.is_shown = true);
             }
         }
         windows
@@ -257,15 +284,12 @@ impl Service {
     /// Transmitted bytes for each byte that arrived.
     pub(super) fn used(&self) -> f64 {
         let arrived: f64 = self.pairs.iter().map(|pair| pair.bytes).sum();
-        let of = |of: fn(&Pair) -> f64| {
-            let lost: f64 = self.pairs.iter().map(of).sum();
-            if lost == 0.0 {
-                return 0.0;
-            }
-            let transmitted = self.transmitted(of);
-            lost * transmitted.all_or_none().unwrap_or(transmitted.value.clamp(0.0, 1.0))
-        };
-        if arrived > 0.0 { 1.0 + (of(|pair| pair.dropped) + of(|pair| pair.lost)) / arrived } else { 1.0 }
+        let sum = |of: fn(&Pair) -> f64| self.pairs.iter().map(of).sum::<f64>();
+        let [_, of_dropped, _] = self.transmitted_of_dropped();
+        let of_lost = self.transmitted_of_lost();
+        let of_lost = of_lost.all_or_none().unwrap_or(of_lost.value.clamp(0.0, 1.0));
+        let unseen = sum(|pair| pair.dropped) * of_dropped + sum(|pair| pair.lost) * of_lost;
+        if arrived > 0.0 { 1.0 + unseen / arrived } else { 1.0 }
     }
 }
 
@@ -310,10 +334,10 @@ impl Window {
 
 /// True if the packets' transmissions explain the times of arrival, and the times of sending do not. A path that has become longer, or a
 /// jitter with a long memory, delivers packets as they were sent, and so shows nothing of the line.
-fn is_shown(pairs: &[&Pair]) -> bool {
-    let clean = || pairs.iter().filter(|pair| pair.lost + pair.dropped == 0.0);
-    let sum = |of: &dyn Fn(&Pair) -> f64| clean().map(|pair| of(pair)).sum::<f64>();
-    let (gaps, sent) = (sum(&|pair| pair.gap), sum(&|pair| pair.sent));
+fn is_shown<'p>(pairs: impl Iterator<Item = &'p Pair> + Clone) -> bool {
+    // Packets that were lost at a full queue have not lengthened a gap.
+    let sum = |of: &dyn Fn(&Pair) -> f64| pairs.clone().filter(|p| p.lost == 0.0).map(of).sum::<f64>();
+    let gaps = sum(&|pair| pair.gap);
     let per_byte = gaps / sum(&|pair| pair.bytes).max(1.0);
     let by_line = sum(&|pair| (pair.gap - pair.bytes * per_byte).abs());
     let by_sending = sum(&|pair| (pair.gap - pair.sent).abs());
@@ -321,7 +345,9 @@ fn is_shown(pairs: &[&Pair]) -> bool {
         return true;
     }
     // Neither explains single gaps: delays that wander by chance do not explain the sum.
+    let clean = || pairs.clone().filter(|pair| pair.lost + pair.dropped == 0.0);
     let n = clean().count() as f64;
+    let (gaps, sent) = clean().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.gap, sum.1 + pair.sent));
     let variance = sum(&|pair| (pair.gap - pair.sent - (gaps - sent) / n).powi(2)) / n;
     (gaps - sent).abs() > (5.0 * (variance * n).sqrt()).max(DRIFT * gaps)
 }

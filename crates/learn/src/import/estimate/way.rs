@@ -3,12 +3,15 @@
 use super::Clocks;
 use super::base::Base;
 use super::passage::{Passage, Passages};
+use super::policer::Policer;
 use super::queue::{Discipline, Losses, Sorted};
 use super::service::{RateEstimate, Service};
 use crate::{JitterShape, Observations, Way};
 
-/// The window of the densest rate of a link that is not saturated.
-const DENSEST: f64 = 100e6;
+/// The shortest time whose arrivals bound the rate of a link that is not saturated.
+const SHORTEST: f64 = 100e6;
+/// The smallest delay is hardly ever further below the median of a normal jitter, in deviations.
+const DEVIATIONS: f64 = 6.0;
 
 /// Everything known of one direction. Times in nanoseconds, rates in bit/s.
 #[derive(Debug)]
@@ -23,12 +26,14 @@ pub(super) struct WayEstimate {
     pub(super) near_base: usize,
     near: &'static str,
     pub(super) rate: Option<RateEstimate>,
-    pub(super) densest: f64,
+    /// The rate is not smaller than this.
+    pub(super) at_least: f64,
     pub(super) longest_wait: f64,
     /// The largest backlog in bytes.
     pub(super) visited: f64,
     pub(super) queue: Discipline,
     pub(super) losses: Losses,
+    pub(super) policer: Option<Policer>,
     pub(super) jitter: Option<Jitter>,
     pub(super) reordering: Option<Reordering>,
 }
@@ -40,6 +45,8 @@ pub(super) struct Jitter {
     pub(super) mean: f64,
     pub(super) median: f64,
     pub(super) p95: f64,
+    /// Most packets had the same delay above the smallest: this is not chance.
+    pub(super) is_constant: bool,
 }
 
 #[derive(Debug)]
@@ -78,11 +85,12 @@ impl WayEstimate {
             length: (end - first.received) as u64,
             near_base,
             near,
-            densest: densest(&passages.arrived),
+            at_least: at_least(&passages.arrived),
             longest_wait,
             visited: visited(&passages, &base),
             queue: sorted.discipline,
             losses: sorted.losses,
+            policer: sorted.policer,
             jitter: jitter(&passages, &base),
             reordering: reordering(&passages),
             rate,
@@ -104,18 +112,34 @@ impl WayEstimate {
     }
 }
 
-/// The largest receive rate of a tenth of a second.
-fn densest(arrived: &[Passage]) -> f64 {
+/// A lower bound of the rate. Packets that arrive within some time have left the line within this time and the spread of the delays, for
+/// jitter and stalls bring packets together.
+fn at_least(arrived: &[Passage]) -> f64 {
+    let delays = || arrived.iter().map(Passage::delay);
+    let spread = delays().fold(f64::NEG_INFINITY, f64::max) - delays().fold(f64::INFINITY, f64::min);
+    let [first, .., last] = arrived else { return 0.0 };
+    let (mut window, mut most) = (SHORTEST, 0.0);
+    loop {
+        most = f64::max(most, densest(arrived, window) * 8e9 / (window + spread));
+        if window > last.received - first.received {
+            return most;
+        }
+        window *= 2.0;
+    }
+}
+
+/// The most bytes that arrived within this time after a packet.
+fn densest(arrived: &[Passage], window: f64) -> f64 {
     let (mut first, mut bytes, mut most) = (0, 0.0, 0.0);
     for passage in arrived {
         bytes += passage.bytes;
-        while passage.received - arrived[first].received > DENSEST {
+        while passage.received - arrived[first].received > window {
             bytes -= arrived[first].bytes;
             first += 1;
         }
-        most = f64::max(most, bytes);
+        most = f64::max(most, bytes - arrived[first].bytes);
     }
-    most * 8e9 / DENSEST
+    most
 }
 
 /// Delays above the smallest, of packets before which nothing of this recording was in the queue.
@@ -129,14 +153,16 @@ fn jitter(passages: &Passages, base: &Base) -> Option<Jitter> {
     let quantile = |share: f64| delays[((delays.len() - 1) as f64 * share) as usize];
     let mean = delays.iter().sum::<f64>() / delays.len() as f64;
     let (median, p95) = (quantile(0.5), quantile(0.95));
+    let deviation = (quantile(0.84) - quantile(0.16)) / 2.0;
     // Of each kind the one that these delays fit best, by quantiles where a few outliers would change it.
     let shapes = [
         JitterShape::Exponential(mean),
         JitterShape::Uniform(p95 / 0.95),
-        JitterShape::Normal(median, (quantile(0.84) - quantile(0.16)) / 2.0),
+        JitterShape::Normal(median, deviation),
     ];
     let shape = shapes.into_iter().min_by(|a, b| distance(&delays, a).total_cmp(&distance(&delays, b)))?;
-    Some(Jitter { packets: delays.len(), shape, mean, median, p95 })
+    let is_constant = DEVIATIONS * deviation < median;
+    Some(Jitter { packets: delays.len(), shape, mean, median, p95, is_constant })
 }
 
 /// The largest difference between the distribution of these sorted delays and that of a kind of jitter.
