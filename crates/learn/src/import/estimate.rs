@@ -373,10 +373,11 @@ fn impairments(side: &mut Side, estimate: &WayEstimate) {
         Some(jitter) if jitter.is_constant && jitter.mean > 300_000.0 => side.unknown(
             "jitter",
             format!(
-                "most of {} packets that did not wait for each other took nearly the same time, {} more than the fastest: a wait or a \
-                 transmission that their sizes do not explain, and no jitter",
+                "most of {} packets that did not wait for each other took nearly the same time, {} more than the fastest ({} at p95): not a \
+                 random delay of each packet",
                 jitter.packets,
-                nanos(jitter.median)
+                nanos(jitter.median),
+                nanos(jitter.p95)
             ),
         ),
         Some(jitter) if jitter.mean > 300_000.0 => {

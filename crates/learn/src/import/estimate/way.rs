@@ -12,6 +12,8 @@ use crate::{JitterShape, Observations, Way};
 const SHORTEST: f64 = 100e6;
 /// The smallest delay is hardly ever further below the median of a normal jitter, in deviations.
 const DEVIATIONS: f64 = 6.0;
+/// A deviation in nanoseconds that is none: clocks of captures are not better.
+const EXACT: f64 = 20e3;
 
 /// Everything known of one direction. Times in nanoseconds, rates in bit/s.
 #[derive(Debug)]
@@ -161,7 +163,7 @@ fn jitter(passages: &Passages, base: &Base) -> Option<Jitter> {
         JitterShape::Normal(median, deviation),
     ];
     let shape = shapes.into_iter().min_by(|a, b| distance(&delays, a).total_cmp(&distance(&delays, b)))?;
-    let is_constant = DEVIATIONS * deviation < median;
+    let is_constant = DEVIATIONS * deviation < median || deviation < EXACT;
     Some(Jitter { packets: delays.len(), shape, mean, median, p95, is_constant })
 }
 
