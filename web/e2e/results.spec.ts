@@ -36,6 +36,9 @@ test('received audio is found and plays', async ({ page, request }) => {
   const players = page.locator('audio');
   await expect(players).toHaveCount(4);
   await expect(page.getByRole('list').getByText('voice, channel 4', { exact: true })).toBeVisible();
+  // Nothing is loaded before it is played: browsers have few connections to a host.
+  await expect(players.first()).toHaveJSProperty('readyState', 0);
+  await players.first().evaluate((player: HTMLAudioElement) => player.play());
   const seconds = () => players.first().evaluate((player: HTMLAudioElement) => player.duration);
   await expect.poll(seconds, { message: 'the audio has arrived' }).toBeGreaterThan(1.9);
   const download = page.waitForEvent('download');
