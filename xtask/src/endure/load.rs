@@ -64,13 +64,11 @@ impl Load {
         !self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Fills the memories that have a limit which the rounds of the warm-up would not reach: the server remembers 200 jobs.
+    /// Fills the memories that have a limit which the rounds of the warm-up would not reach: the server remembers 200 jobs, and
+    /// the runs of a round are four.
     pub(super) fn fill(&mut self, place: &Place) {
-        for _ in 0..200 {
-            let address = &place.serve.1;
-            let run = begin(address, 1)
-                .and_then(|(job, run)| wait(address, &job).and_then(|()| remove(address, &run)));
-            self.note("short runs of the server", run.err());
+        for _ in 0..50 {
+            self.server_runs(&place.serve.1);
         }
     }
 
@@ -231,8 +229,7 @@ impl Load {
     /// The page's API: a run to its end, one that is stopped, resumed, stopped and removed, and requests that are wrong.
     fn server(&mut self, place: &Place) {
         let address = &place.serve.1;
-        self.note("runs of the server", self.served_run(address).err());
-        self.note("stopped and resumed runs of the server", self.stopped_run(address).err());
+        self.server_runs(address);
         let long = "x".repeat(9 << 20);
         for (path, body) in [
             ("/check", "{"),
@@ -255,6 +252,11 @@ impl Load {
                 let _ = stream.read(&mut [0; 16]);
             }
         }
+    }
+
+    fn server_runs(&mut self, address: &str) {
+        self.note("runs of the server", self.served_run(address).err());
+        self.note("stopped and resumed runs of the server", self.stopped_run(address).err());
     }
 
     fn served_run(&self, address: &str) -> Result<(), String> {
