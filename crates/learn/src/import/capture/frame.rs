@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use etherparse::{
-    EtherType, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice,
+    EtherType, Ipv6ExtensionSlice, Ipv6ExtensionsSlice, LaxNetSlice, LaxSlicedPacket, TcpOptionElement,
+    TransportSlice,
 };
 
 use super::reader::Frame;
@@ -179,7 +180,10 @@ fn network<'b>(net: &LaxNetSlice<'b>) -> Option<Network<'b>> {
         }
         LaxNetSlice::Ipv6(slice) => {
             let (header, payload) = (slice.header(), slice.payload());
-            let fragment = slice.extensions().clone().into_iter().find_map(|extension| match extension {
+            // The lax parser keeps a chain of extensions that is cut, behind whose end its iterator would read.
+            let whole = Ipv6ExtensionsSlice::from_slice(header.next_header(), slice.extensions().slice());
+            let extensions = whole.into_iter().flat_map(|(extensions, ..)| extensions);
+            let fragment = extensions.into_iter().find_map(|extension| match extension {
                 Ipv6ExtensionSlice::Fragment(fragment) => {
                     Some((fragment.identification(), fragment.fragment_offset().value()))
                 }
