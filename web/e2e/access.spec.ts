@@ -6,7 +6,8 @@ let first = 0;
 let second = 0;
 
 test.beforeAll(async ({ request }) => {
-  const text = (seed: number) => experiment('for all to read', { seconds: 2, seed }).replace('samples = 80 }', 'samples = 80, file = "speech.wav" }');
+  // One limit is broken, which a row of the flows says.
+  const text = (seed: number) => experiment('for all to read', { seconds: 2, seed }).replace('samples = 80 }', 'samples = 80, file = "speech.wav" }').replace('latency.p999" = "< 150 ms"', 'latency.p99" = "< 1 ms"');
   learned();
   first = await run(request, text(7));
   second = await run(request, text(9));

@@ -74,7 +74,7 @@ test('what is renamed stays selected, with the focus in its name', async ({ page
   const oslo = page.locator('.svelte-flow__node', { hasText: 'oslo' });
   await expect(oslo).toBeVisible();
   await expect(page.getByLabel('Properties of')).toHaveValue('hosts/oslo');
-  await oslo.focus();
+  await expect(oslo).toBeFocused();
   await page.keyboard.press('F2');
   await page.getByLabel('New name of oslo').fill('nowhere');
   await page.keyboard.press('Escape');

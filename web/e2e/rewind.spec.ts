@@ -39,6 +39,37 @@ test('a brushed spike says what caused it, its link shows it again, and three re
   await expect(page.getByRole('region', { name: 'Figures of every flow at every point' }).getByRole('row')).toHaveCount(9);
 });
 
+test('the summary of a run with a broken limit says why, and which queue would do better', async ({ page, request }) => {
+  const id = await run(request, await example(request, 'voice-beside-bulk'));
+  await page.goto(at(`/runs/${id}`));
+  const why = page.locator('.why');
+  await expect(why).toHaveText(/[\d.]+ ms: [\d.]+ ms of it in the queue of trunk \(berlin>ottawa\), \d+ % of it from .*bulk/);
+  await expect(why).toHaveText(/With (fq-codel|codel|pie|cake|[\w-]+)[^:]*: [\d.]+ ms at p99, [\d.]+ % lost or late\./);
+  await picture(page, 'why');
+  await why.getByRole('link', { name: 'What happened, and other remedies' }).click();
+  await expect(page.getByRole('region', { name: /^What happened: voice at/ })).toBeVisible();
+});
+
+test('a link to a moment shows it where another point is looked at', async ({ page, request, context }) => {
+  const id = await run(request, (await example(request, 'voice-beside-bulk')).replace('[0, 1, 2, 4]', '[0, 1]'));
+  await page.goto(at(`/runs/${id}?tab=latency`));
+  await page.getByLabel('Point', { exact: true }).selectOption({ label: 'bulk.count = 1' });
+  await expect(page.locator('[aria-busy=false][data-version]')).toBeVisible();
+  await page.getByRole('group', { name: /^Latency of/ }).focus();
+  await page.keyboard.press('r');
+  const answer = (one: typeof page) => one.getByRole('region', { name: /^What happened: voice at/ }).locator('.answer');
+  await expect(answer(page)).toHaveText(/^[\d.]+ ms: /);
+  const other = await context.newPage();
+  await other.goto(at(`/runs/${id}?tab=latency`));
+  await expect(other.locator('[aria-busy=false][data-version]')).toBeVisible();
+  await other.evaluate((address) => { location.href = address; }, page.url());
+  await expect(answer(other)).toHaveText((await answer(page).textContent()) ?? '');
+  // Another point is looked at all the same.
+  await other.getByLabel('Point', { exact: true }).selectOption({ label: 'bulk.count = 0' });
+  await expect(answer(other)).toHaveCount(0);
+  await other.close();
+});
+
 test('the keyboard reaches the worst moment, and closing it takes it from the address', async ({ page, request }) => {
   const id = await run(request, (await example(request, 'voice-beside-bulk')).replace('[0, 1, 2, 4]', '[1]'));
   await page.goto(at(`/runs/${id}?tab=latency`));

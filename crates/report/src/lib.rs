@@ -5,6 +5,7 @@
 //! confidence intervals. A run may be shown beside its counterpart on the other backend: prediction and measurement in
 //! one table and one figure.
 
+mod answer;
 mod bundles;
 pub mod chart;
 mod compare;

@@ -7,6 +7,7 @@ use trunkline_metrics::Estimate;
 use trunkline_metrics::figures::FigureKind;
 use trunkline_store::StoredPoint;
 
+use crate::answer;
 use crate::limited::{self, whose};
 use crate::units::Readable as _;
 use crate::view::{Side, View, axis_name, counted, is_cut_short, over_repetitions, point_name, shown_on};
@@ -243,7 +244,9 @@ fn of_own_points(view: &View, side: &Side) -> Headline {
             (n, all) if n == all => format!("All {all} points"),
             (n, all) => format!("{n} of {all} points"),
         };
-        let text = format!("{measured} measured; the file sets no limits.");
+        let largest = answer::largest(view, side).filter(|_| !side.is_unfinished());
+        let largest = largest.map_or_else(String::new, |largest| format!(" {largest}"));
+        let text = format!("{measured} measured; the file sets no limits.{largest}");
         return Headline { outcome: None, text };
     }
     let of_outcome = |outcome| verdicts.iter().filter(|v| v.outcome() == outcome).count();
@@ -281,16 +284,15 @@ fn of_own_points(view: &View, side: &Side) -> Headline {
         if let Some(worst) = first.worst()
             && let Some(estimate) = worst.estimate
         {
-            let at =
-                view.points().iter().find(|p| p.index == worst.point).map(|p| point_name(p, view.axes()));
-            let at = at.filter(|a| !a.is_empty()).map(|a| format!(" at {a}")).unwrap_or_default();
+            let at = answer::at_point(view, worst.point);
             let value = first.figure.quantity.show(estimate.mean);
+            let way = answer::way(side, limited::name(first.limit, view), first.figure);
             let whose = match first.whose.strip_prefix("each ") {
                 Some(name) => format!("the worst {name}"),
                 None => first.whose.clone(),
             };
             text += &format!(
-                ". Worst: {whose} {} is {value}{at} (limit {})",
+                ". Worst: {whose} {way}{} is {value}{at} (limit {})",
                 first.figure.name, first.limit.condition
             );
         }
@@ -342,7 +344,8 @@ fn of_own_points(view: &View, side: &Side) -> Headline {
             )
         }
     };
-    Headline { outcome: Some(Outcome::Holds), text: format!("{hold}{at}") }
+    let text = format!("{hold}{at}{}", answer::unusable(view, side));
+    Headline { outcome: Some(Outcome::Holds), text }
 }
 
 fn has_data(point: &StoredPoint) -> bool {

@@ -209,7 +209,8 @@ fn a_file_goes_on_where_it_was_when_its_server_comes_back() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("numbers.wav");
     let mut writer = Writer::create(&path, 1, 48_000, Encoding::F32).unwrap();
-    let numbers: Vec<f32> = (1..1_000_000).map(|number| number as f32 / 1_048_576.0).collect();
+    // Longer than all waits of a busy machine together, so that it does not end before it is heard again.
+    let numbers: Vec<f32> = (1..8_000_000).map(|number| number as f32 / 8_388_608.0).collect();
     writer.write(&numbers).unwrap();
     writer.finish().unwrap();
 
@@ -236,6 +237,7 @@ fn a_file_goes_on_where_it_was_when_its_server_comes_back() {
 
     server.again(48_000, 64);
     until("the player is back", || (player.status() == Status::Running).then_some(()));
+    eprintln!("{before} of the file had been heard");
     let _listener = listen(server.name(), &heard);
     until("the file is heard again", || last(&heard).map(|_| ()));
     let after = heard.0.lock().unwrap().iter().copied().find(|number| *number > 0.0).unwrap();
