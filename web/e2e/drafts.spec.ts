@@ -224,7 +224,7 @@ test('removing a host leaves the others where they are, and the focus in the dra
   await page.keyboard.press('Delete');
   await expect(page.locator('.svelte-flow__node')).toHaveCount(2);
   expect(await transform()).toBe(before);
-  expect(await page.evaluate(() => document.activeElement?.className)).toContain('svelte-flow__node');
+  await expect.poll(() => page.evaluate(() => document.activeElement?.className)).toContain('svelte-flow__node');
 });
 
 test('a dialog begins with what it asks, and a link with the host that is selected', async ({ page }) => {
@@ -235,7 +235,7 @@ test('a dialog begins with what it asks, and a link with the host that is select
   await palette.getByRole('button', { name: 'Link' }).click();
   const dialog = page.getByRole('dialog');
   await expect(dialog.getByLabel('Between', { exact: true })).toHaveValue('oslo');
-  expect(await page.evaluate(() => document.activeElement?.tagName)).toMatch(/INPUT|SELECT/);
+  await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toMatch(/INPUT|SELECT/);
   await page.keyboard.press('Escape');
   await palette.getByRole('button', { name: 'Flow' }).click();
   await dialog.getByLabel('Source').selectOption('bulk');

@@ -129,3 +129,13 @@ test('from the first page to an answer is one click', async ({ page }) => {
   await page.goto(`${server()}/`);
   await expect(page).toHaveURL(/#\/edit$/);
 });
+
+test('how many phones fit is answered after one click', async ({ page }) => {
+  test.setTimeout(240_000);
+  await page.goto(`${server()}/`);
+  await page.getByRole('button', { name: /How many phones fit/ }).click();
+  await expect(page).toHaveURL(/#\/plan\?job=.*example=phones/);
+  await expect(page.getByText(/\d+ is the largest value shown to keep the limits/)).toBeVisible({ timeout: 200_000 });
+  await expect(page.getByLabel('of the key')).toHaveValue('hosts.phone.count');
+  await picture(page, 'phones-fit');
+});
