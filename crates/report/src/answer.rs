@@ -1,18 +1,22 @@
 //! The answer of a run in figures, where its limits do not give one.
 
+use std::collections::BTreeSet;
+
+use trunkline_metrics::Measured;
 use trunkline_metrics::figures::{self, FigureKind};
-use trunkline_metrics::{FlowSummary, Measured};
+use trunkline_store::StoredPoint;
 
 use crate::limited;
 use crate::units::Readable as _;
-use crate::view::{Side, View, point_name};
+use crate::view::{Side, View, counted, over_repetitions, point_name};
 
 /// The share of lost and late audio from which on a call is unusable: with 5 %, G.711 has an R-factor below 50 (ITU-T G.107 with
 /// the Bpl of G.113, Appendix I).
 const UNUSABLE: f64 = 0.05;
-/// Figures that judge lost and late audio.
-const OF_AUDIO: [&str; 9] =
-    ["affected", "loss", "late", "loss_and_late", "mos", "r", "underflows", "undelivered", "not_in_time"];
+/// Figures that judge both lost and late audio; those that judge lost audio only; and that of late audio.
+const OF_BOTH: [&str; 6] = ["affected", "loss_and_late", "not_in_time", "mos", "r", "underflows"];
+const OF_LOST: [&str; 2] = ["loss", "undelivered"];
+const OF_LATE: &str = "late";
 
 /// The largest latency of a flow with audio, or of any flow if none has audio, and the largest share of audio that was lost or
 /// late. `None` if nothing was received.
@@ -34,21 +38,32 @@ pub(crate) fn largest(view: &View, side: &Side) -> Option<String> {
 
 /// A sentence on audio that nobody can listen to although the limits hold, because none is about it; empty without such audio.
 pub(crate) fn unusable(view: &View, side: &Side) -> String {
-    let is_limited = |name: &str| {
-        let of_audio = |figure: &FigureKind| OF_AUDIO.contains(&figure.id);
-        view.limits()
-            .iter()
-            .any(|limit| limited::name(limit, view) == name && of_audio(limited::figure(limit)))
-    };
-    let open: Vec<&str> = audible(view, side).into_iter().filter(|name| !is_limited(name)).collect();
-    let affected = figures::flow("affected");
-    match worst(view, side, &open, affected) {
-        Some((flow, point, value)) if value >= UNUSABLE => format!(
-            " But {} of {flow} is lost or late{}, and no limit is about that.",
-            affected.quantity.show(value),
+    let open = audible(view, side).into_iter().filter_map(|flow| {
+        let (figure, word) = unlimited(view, flow)?;
+        let (_, point, value) = worst(view, side, &[flow], figure)?;
+        Some((flow, figure, word, point, value))
+    });
+    match open.max_by(|a, b| a.4.total_cmp(&b.4)) {
+        Some((flow, figure, word, point, value)) if value >= UNUSABLE => format!(
+            " But {} of {flow} is {word}{}, and no limit is about that.",
+            figure.quantity.show(value),
             at_point(view, point)
         ),
         _ => String::new(),
+    }
+}
+
+/// The figure of a flow's unheard audio that no limit is about, in a word; `None` if all of it has limits.
+fn unlimited(view: &View, flow: &str) -> Option<(&'static FigureKind, &'static str)> {
+    let of_flow = view.limits().iter().filter(|limit| limited::name(limit, view) == flow);
+    let limited: Vec<&str> = of_flow.map(|limit| limited::figure(limit).id).collect();
+    let is_limited = |figures: &[&str]| limited.iter().any(|id| figures.contains(id));
+    match (is_limited(&OF_LOST), is_limited(&[OF_LATE])) {
+        _ if is_limited(&OF_BOTH) => None,
+        (true, true) => None,
+        (true, false) => Some((figures::flow(OF_LATE), "late")),
+        (false, true) => Some((figures::flow("loss"), "lost")),
+        (false, false) => Some((figures::flow("affected"), "lost or late")),
     }
 }
 
@@ -61,16 +76,18 @@ pub(crate) fn at_point(view: &View, index: u32) -> String {
 
 /// `round-trip ` before the name of a latency that is one.
 pub(crate) fn way(side: &Side, flow: &str, figure: &FigureKind) -> &'static str {
-    let is_round_trip = |one: &&FlowSummary| one.measured == Measured::RoundTrip;
-    let all = || side.run.points.iter().flat_map(|point| side.flow(point.index, flow));
-    if figure.id.starts_with("latency") && all().any(|one| is_round_trip(&one)) { "round-trip " } else { "" }
+    let mut summaries = side.run.points.iter().flat_map(counted).flat_map(|summary| &summary.flows);
+    let measured = summaries.find(|one| one.flow == flow).map(|one| one.measured);
+    let is_one = figure.id.starts_with("latency") && measured == Some(Measured::RoundTrip);
+    if is_one { "round-trip " } else { "" }
 }
 
 /// The flows with audio that was due.
 fn audible<'a>(view: &View<'a>, side: &Side) -> Vec<&'a str> {
-    let points = || view.points().iter().map(|point| point.index);
-    let is_audio = |name: &&&str| points().any(|at| side.flow(at, name).iter().any(|f| f.affected.is_some()));
-    view.flows.iter().filter(is_audio).copied().collect()
+    let summaries = side.run.points.iter().flat_map(counted).flat_map(|summary| &summary.flows);
+    let audible: BTreeSet<&str> =
+        summaries.filter(|flow| flow.affected.is_some()).map(|flow| flow.flow.as_str()).collect();
+    view.flows.iter().copied().filter(|name| audible.contains(name)).collect()
 }
 
 /// The flow and the point at which a figure is largest, and its mean there.
@@ -80,11 +97,13 @@ fn worst<'a>(
     flows: &[&'a str],
     figure: &FigureKind,
 ) -> Option<(&'a str, u32, f64)> {
-    let points = || view.points().iter().map(|point| point.index);
-    let of = |flow: &'a str| {
-        points().filter_map(move |at| Some((flow, at, side.estimate(at, flow, figure)?.mean)))
+    let of_point = |point: &'_ StoredPoint, name: &'a str| {
+        let own = counted(point).filter_map(|summary| summary.flows.iter().find(|flow| flow.flow == name));
+        Some((name, point.index, over_repetitions(own.map(|flow| figure.value(flow)))?.mean))
     };
-    flows.iter().flat_map(|flow| of(flow)).max_by(|a, b| a.2.total_cmp(&b.2))
+    let points = side.run.points.iter().filter(|point| view.run().info.has(point.index));
+    let all = points.flat_map(|point| flows.iter().filter_map(move |name| of_point(point, name)));
+    all.max_by(|a, b| a.2.total_cmp(&b.2))
 }
 
 #[cfg(test)]
@@ -136,6 +155,13 @@ mod tests {
         for limit in &mut run.limits {
             limit.bound = 10.0;
         }
-        assert!(!first_line(&run).contains("But"), "the limit on loss is about it");
+        assert!(!first_line(&run).contains("But"), "a limit is on loss, and nothing is late");
+        for flow in run.points.iter_mut().flat_map(|point| &mut point.repetitions).flat_map(|one| {
+            one.summary.iter_mut().flat_map(|summary| &mut summary.flows).filter(|flow| flow.flow == "voice")
+        }) {
+            flow.late = Ratio::new(0.4).unwrap_or_default();
+        }
+        let line = first_line(&run);
+        assert!(line.ends_with("But 40 % of voice is late, and no limit is about that."), "{line}");
     }
 }
