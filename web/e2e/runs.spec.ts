@@ -46,7 +46,7 @@ test('two browsers watch a run; one that was cut off misses nothing', async ({ p
   await other.close();
 });
 
-test('a live run has the simulated band behind its points, and the page says when it leaves it', async ({ page }) => {
+test('a live run has the simulated band behind its points in every browser, and the page says when it leaves it', async ({ page, browser }) => {
   await draft(page, LIVE.replace('rate = "100 Mbit/s"', 'rate = "100 Mbit/s"\ndelay = "30 ms"').replace('"6 s"', '"14 s"').replace('count = 8', 'count = 2'));
   await page.goto(at('/edit'));
   await page.getByLabel('Where to run').selectOption('live');
@@ -55,6 +55,63 @@ test('a live run has the simulated band behind its points, and the page says whe
   // The link that is drawn does not apply: this machine is faster.
   await expect(page.getByRole('status').filter({ hasText: /^voice has left the simulated band since \d+ s: 100 % of its messages take less than 30\.0\u202fms.* less delay would fit better\.$/ })).toBeVisible();
   await picture(page, 'band');
+  // Another browser has it too.
+  const other = await browser.newContext();
+  const second = await other.newPage();
+  await second.goto(page.url());
+  await expect(second.getByText('Shaded: where the simulation of the file')).toBeVisible();
+  await other.close();
+});
+
+/** A call of a second and a bulk transfer, which fills the drawing of a loopback. */
+const BESIDE = `name = "beside bulk"
+duration = "1500 ms"
+
+[hosts]
+a = {}
+b = {}
+
+[link.line]
+between = ["a", "b"]
+rate = "10 Mbit/s"
+delay = "30 ms"
+
+[flow.voice]
+from = "a"
+to = "b"
+transport = "udp"
+reflect = true
+playout = "40 ms"
+source = { kind = "voice", samples = 80 }
+
+[flow.bulk]
+from = "a"
+to = "b"
+transport = "tcp"
+source = { kind = "bulk", message = "8 KiB", interval = "2 ms" }
+
+[limits]
+"flow.voice.latency.p99" = "< 150 ms"
+"flow.voice.loss" = "< 1 %"
+"flow.bulk.throughput" = "> 1 Mbit/s"
+`;
+
+test('a live run of a moment has its band, figures and limits while it runs, and says that the links do not apply', async ({ page, request }) => {
+  const { job } = await begin(request, BESIDE.replace('"1500 ms"', '"1500 ms"\nrepetitions = 8'), 'live');
+  await page.goto(at(`/jobs/${job}`));
+  await expect(page.getByText('The network was used as it is: links of the file do not apply to live, but to sim and wire. All hosts were this machine.')).toBeVisible();
+  const table = page.getByRole('region', { name: 'Figures so far, table' });
+  const voice = table.getByRole('row', { name: /voice/ });
+  await expect(voice).toContainText(/\d\s\S?s round trip/);
+  await expect(voice).toContainText(/latency\.p99 < 150 ms: .*s ✓\s*held/);
+  await expect(voice).toContainText(/loss < 1 %: .*% ✓\s*held/);
+  await expect(table.getByRole('row', { name: /bulk/ })).toContainText('one way');
+  await expect(table.getByRole('row', { name: /bulk/ })).toContainText('judged at the end');
+  await expect(page.getByText('Shaded: where the simulation of the file')).toBeVisible();
+  await expect(page.getByRole('status').filter({ hasText: /^voice has left the simulated band since / })).toBeVisible();
+  await picture(page, 'live-figures');
+  await page.locator('.scatter').getByRole('button', { name: 'bulk', exact: true }).click();
+  await expect(page.locator('.scatter').getByRole('button', { name: 'bulk', exact: true })).toHaveAttribute('aria-pressed', 'false');
 });
 
 test('a run is stopped, and resumed to its end', async ({ page, request }) => {

@@ -1,6 +1,4 @@
 import { expect, test, vi } from 'vitest';
-import { api } from '../src/api/client';
-import type { NewPrediction, Prediction } from '../src/api/types';
 import { atLeast, simulated, Watch } from '../src/run/band';
 import { Points } from '../src/run/points';
 
@@ -42,21 +40,21 @@ test('what leaves it for three seconds is said, with what would fit better', () 
   expect(said(9, (second) => (second < 5 ? 0.1 : 0.03))).toEqual([]);
 });
 
-test('every point of a sweep has a band, and many share the time', async () => {
-  const asked = async (count: number) => {
-    const points = Array.from({ length: count }, (_, i) => ({ values: [String(i)] }));
-    const flows = [{ flow: 'voice', figures: { latency_min: { mean: 0.02 }, latency_p999: { mean: 0.04 } } }];
-    const predict = vi.spyOn(api, 'predict').mockResolvedValue({ points, report: { points: [{ runs: [{ flows }] }] } } as unknown as Prediction);
-    const bands = await simulated('');
-    const budgets = predict.mock.calls.map(([what]) => (what as NewPrediction).budget_ms ?? 0);
-    predict.mockRestore();
-    return { bands, budgets };
-  };
-  const few = await asked(3);
-  expect(few.budgets).toEqual([400, 400, 400]);
-  expect(few.bands['2']).toEqual(BANDS);
-  const many = await asked(100);
-  expect(Object.keys(many.bands).length).toBe(100);
-  expect(many.budgets.slice(1).reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(8_000);
-  expect((await asked(5_000)).budgets.length).toBe(200);
+test('the bands of a job come from the server, by point and flow', async () => {
+  const told = [
+    { values: ['1'], flow: 'voice', least_s: 0.02, most_s: 0.04 },
+    { values: ['2'], flow: 'voice', least_s: 0.03, most_s: 0.05 },
+  ];
+  const fetched = vi.spyOn(globalThis, 'fetch').mockResolvedValue(new Response(JSON.stringify(told)));
+  expect(await simulated('a-1')).toEqual({ '1': BANDS, '2': { voice: { least: 0.03, most: 0.05 } } });
+  expect(fetched.mock.calls[0]?.[0]).toBe('/api/v1/jobs/a-1/prediction');
+  fetched.mockRestore();
+});
+
+test('a short repetition is judged by shorter parts', () => {
+  const points = new Points(1_000);
+  const watch = new Watch();
+  watch.length = 0.1;
+  for (let i = 0; i < 100; i += 1) points.push(i / 100, 0.1, 0);
+  expect(watch.take(points, ['voice'], BANDS)[0]).toMatch(/since 0 s: 100 % .* take longer than 40\.0.ms/);
 });

@@ -6,7 +6,7 @@ import { LiveRun, recent } from '../src/run/live';
 function batch(seq: number, more: Partial<Records> = {}): Records {
   return {
     seq, point: 0, repetition: 0, values: [], flows: ['voice', 'bulk'],
-    t: [seq], flow: [0], channel: [0], latency: [0.05], throughput: [], queues: [], shown: 1, counted: 1,
+    t: [seq], flow: [0], channel: [0], latency: [0.05], throughput: [], so_far: [], limits: [], queues: [], shown: 1, counted: 1,
     ...more,
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dotSize, nearest, paint, word, type View } from '../src/run/paint';
+import { dotSize, layered, nearest, paint, word, type View } from '../src/run/paint';
 import { Lines, Points } from '../src/run/points';
 import { grown, logTicks, moved, niceAbove, ticks, zoomed } from '../src/run/scale';
 
@@ -62,6 +62,17 @@ describe('painting', () => {
     expect(paint(pixels, view, points, 0, 1, ink)).toEqual([2, 3]);
     expect(pixels.words[(9 - 3) * 10 + 2]).toBe(8);
     expect(pixels.words.filter((word) => word !== 0)).toHaveLength(1);
+  });
+
+  test('a flow of few messages is not painted over by one of many, whichever comes later', () => {
+    const points = new Points(500);
+    for (let i = 0; i < 100; i += 1) {
+      points.push(2, 3, 0);
+      if (i === 50) points.push(2, 3, 1);
+    }
+    const pixels = raster();
+    paint(pixels, view, points, 0, points.added, { ...ink, colours: layered(Uint32Array.of(0xff000007, 0xff000008), points.layers()) });
+    expect((pixels.words[(9 - 3) * 10 + 2] ?? 0) & 0xff).toBe(8);
   });
 
   test('lost messages are ticks at the bottom', () => {

@@ -27,6 +27,7 @@ pub mod quality;
 pub mod record;
 mod reordering;
 mod robust;
+mod so_far;
 pub mod summary;
 mod throughput;
 mod transfers;
@@ -53,6 +54,7 @@ pub use record::{
 };
 pub use reordering::NextExpected;
 pub use robust::robust_delay;
+pub use so_far::SoFar;
 pub use summary::{
     BundleSummary, ClassSummary, Counts, DelaySummary, Estimate, FlowSummary, JitterSummary, LinkSummary,
     Measured, MediumSummary, RepetitionSummary, RobustDelay, SinkSummary, Spread, StallSummary,

@@ -89,9 +89,10 @@ pub fn cautions(run: &StoredRun) -> Vec<String> {
 pub(crate) fn cautions_of(side: &Side) -> Vec<String> {
     let mut all = Vec::new();
     if side.info().backend == Backend::Live {
-        all.push(
-            "The network was used as it is: links described in the file apply to sim and wire.".to_owned(),
-        );
+        let hosts = if has_agents(&side.run.text) { "" } else { " All hosts were this machine." };
+        all.push(format!(
+            "The network was used as it is: links of the file do not apply to live, but to sim and wire.{hosts}"
+        ));
     }
     let stalls = side.stalls().into_iter().map(|(_, _, stalls)| stalls.longest);
     if let Some(longest) = stalls.max().filter(|_| side.is_measured()) {
@@ -103,6 +104,17 @@ pub(crate) fn cautions_of(side: &Side) -> Vec<String> {
         all.push(format!("One-way times were read from two clocks: they are within ± {bound} of the truth."));
     }
     all
+}
+
+/// Returns true if an experiment file may name agents: then its hosts are other machines.
+fn has_agents(text: &str) -> bool {
+    let before = |rest: &str| rest.trim_end_matches(['"', '\'']).ends_with(['.', ',', '{', ' ', '\t']);
+    text.lines().map(|line| line.split('#').next().unwrap_or_default()).any(|line| {
+        line.match_indices("agent").any(|(at, word)| {
+            let after = line[at + word.len()..].trim_start_matches(['"', '\'']).trim_start();
+            after.starts_with('=') && (line[..at].is_empty() || before(&line[..at]))
+        })
+    })
 }
 
 fn paint(outcome: Outcome) -> Ansi {

@@ -12,6 +12,7 @@ use trunkline_store::{RunInfo, Status};
 use crate::api::{ApiError, Backend, JobKind, MAIN_FILE, NewRun};
 use crate::app::{App, cores};
 use crate::jobs::{Ended, Job, Live, Needs, NewJob};
+use crate::predict;
 
 /// How long an agent may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -106,7 +107,11 @@ impl Wanted {
     fn execute(self, app: &App, job: &Arc<Job>) -> Result<Ended, ApiError> {
         let fleet = fleet(app, &self.experiment, self.backend)?;
         let live = app.live_options();
-        let tap = Live::new(job, self.backend != Backend::Sim);
+        if self.backend != Backend::Sim {
+            // Before the measurement: it would disturb it.
+            job.predict(predict::latencies(&self.experiment, job));
+        }
+        let tap = Live::new(job, self.backend != Backend::Sim, &self.experiment.limits);
         let observer = Tagging { job, app, tags: &self.tags };
         let outcome = tap.during(|tap| {
             let request = self.request(&live, app, Some(tap), fleet.as_ref());

@@ -12,9 +12,10 @@ use axum::extract::State;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trunkline_experiment::{Experiment, Progress, Scenario, Supervisor};
 
-use crate::api::{ApiError, NewPrediction, PredictedPoint, Prediction};
+use crate::api::{ApiError, NewPrediction, PredictedLatency, PredictedPoint, Prediction};
 use crate::app::{App, Shared};
 use crate::extract::Body;
+use crate::jobs::Job;
 
 /// Wall time for a prediction without a budget, in milliseconds.
 const BUDGET_MS: u32 = 120;
@@ -28,6 +29,11 @@ const MAX_UNASKED: u64 = 5_000;
 pub(crate) const MAX_ASKED: u64 = 100_000;
 /// Points of which the names are given.
 const MAX_NAMED: usize = 1_000;
+/// Wall time for the predictions before a measurement, and the most and the least of it for a point. With many points, only the
+/// first ones are predicted.
+const BEFORE: Duration = Duration::from_secs(4);
+const MOST_FOR_POINT: Duration = Duration::from_millis(400);
+const LEAST_FOR_POINT: Duration = Duration::from_millis(40);
 
 /// The place of the one simulation of a kind that is at work.
 #[derive(Debug)]
@@ -96,7 +102,8 @@ fn predicted(app: &App, new: &NewPrediction, stop: &AtomicBool) -> Result<Predic
             "the experiment is large: it has {size} hosts and members of flows, and at most {most} are predicted"
         )));
     }
-    let mut watch = Watch { app, stop, until: Instant::now() + Duration::from_millis(budget.into()) };
+    let until = Instant::now() + Duration::from_millis(budget.into());
+    let mut watch = Watch { beside: Some(app), stop, until };
     if watch.progress(trunkline_core::Duration::ZERO) == Progress::Stop {
         return Err(ApiError::conflict(
             "a measurement in real time is running: predictions wait for its end",
@@ -118,6 +125,38 @@ fn predicted(app: &App, new: &NewPrediction, stop: &AtomicBool) -> Result<Predic
     })
 }
 
+/// The latencies that the simulator gives the flows of each point of an experiment that `job` is about to measure. Nothing for
+/// points that cannot be simulated, or for which there is no time.
+pub(crate) fn latencies(experiment: &Experiment, job: &Job) -> Vec<PredictedLatency> {
+    let end = Instant::now() + BEFORE;
+    let names = names(experiment);
+    let count = u32::try_from(experiment.points.len()).unwrap_or(u32::MAX);
+    let budget = (BEFORE / count.max(1)).clamp(LEAST_FOR_POINT, MOST_FOR_POINT);
+    let mut found = Vec::new();
+    for point in 0..experiment.points.len() {
+        let until = (Instant::now() + budget).min(end);
+        let mut watch = Watch { beside: None, stop: job.stop(), until };
+        let scenario = experiment.points.at(point).scenario;
+        if watch.progress(trunkline_core::Duration::ZERO) == Progress::Stop || size(&scenario) > MAX_ASKED {
+            break;
+        }
+        let Ok(run) = trunkline_runner::predict(experiment.clone(), point, &mut watch) else { break };
+        let summaries = run.points.iter().flat_map(|point| &point.repetitions);
+        let flows = summaries.filter_map(|one| one.summary.as_ref()).flat_map(|summary| &summary.flows);
+        let values = names.get(point).map_or_else(Vec::new, |point| point.values.clone());
+        found.extend(flows.filter_map(|flow| {
+            let latency = flow.latency?;
+            Some(PredictedLatency {
+                values: values.clone(),
+                flow: flow.flow.clone(),
+                least_s: latency.min.as_secs_f64(),
+                most_s: latency.p999.as_secs_f64(),
+            })
+        }));
+    }
+    found
+}
+
 /// Hosts, and members of flows, of a scenario.
 pub(crate) fn size(scenario: &Scenario) -> u64 {
     let members = scenario.flows.iter().map(|flow| u64::from(flow.meta.ids()));
@@ -134,7 +173,8 @@ fn names(experiment: &Experiment) -> Vec<PredictedPoint> {
 
 /// Ends a simulation whose client is gone, whose budget is used up, or beside which something is measured.
 struct Watch<'w> {
-    app: &'w App,
+    /// The server whose measurements it makes room for.
+    beside: Option<&'w App>,
     stop: &'w AtomicBool,
     until: Instant,
 }
@@ -142,7 +182,8 @@ struct Watch<'w> {
 impl Supervisor for Watch<'_> {
     fn progress(&mut self, _: trunkline_core::Duration) -> Progress {
         let is_over = self.stop.load(Ordering::Relaxed) || Instant::now() >= self.until;
-        if is_over || self.app.jobs.measures() { Progress::Stop } else { Progress::Continue }
+        let is_in_the_way = self.beside.is_some_and(|app| app.jobs.measures());
+        if is_over || is_in_the_way { Progress::Stop } else { Progress::Continue }
     }
 }
 

@@ -115,7 +115,20 @@ fn nothing_is_predicted_beside_a_measurement_in_real_time() {
     let refused = server.post(PREDICT, &json!({ "text": SHORT }));
     assert_eq!(refused.status, 409, "{}", refused.text());
     assert!(refused.text().contains("real time"), "{}", refused.text());
+    // It was predicted before it began, for whoever watches it.
     let id = job.json()["job"].as_str().unwrap().to_owned();
+    let until = Instant::now() + Duration::from_secs(30);
+    let latencies: Vec<api::PredictedLatency> = loop {
+        let told = server.get(&format!("/api/v1/jobs/{id}/prediction")).json();
+        if told.as_array().is_some_and(|told| !told.is_empty()) || Instant::now() > until {
+            break serde_json::from_value(told).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(latencies.iter().map(|one| one.values.join("")).collect::<Vec<_>>(), ["1", "2"]);
+    assert!(
+        latencies.iter().all(|one| one.flow == "voice" && 0.02 < one.least_s && one.least_s < one.most_s)
+    );
     server.post(&format!("/api/v1/jobs/{id}/stop"), &json!({}));
     server.wait(&job.json());
     predicted(&server, &json!({ "text": SHORT }));

@@ -533,6 +533,21 @@ export interface components {
             /** @description Its congestion window at each sample, in bytes. */
             window: number[];
         };
+        /** @description Figures of a flow since the start of the repetition. Missing figures are not known yet, or do not apply to the flow. */
+        FlowSoFar: {
+            /** @description An index into `flows`. */
+            flow: number;
+            /** @description Share of the messages that missed their playout deadline. */
+            late?: number | null;
+            /** @description 99 % of the latencies are at most this, in seconds. */
+            latency_p99?: number | null;
+            /** @description Share of the messages that were lost. */
+            loss?: number | null;
+            /** @description Estimated mean opinion score of a conversation. */
+            mos?: number | null;
+            /** @description True if its latencies are those of round trips. */
+            round_trip: boolean;
+        };
         /** @description A flow whose channels have sound. */
         FlowSound: {
             /** @description Number of channels of each member. */
@@ -753,6 +768,21 @@ export interface components {
             point: number;
             /** @description Whether the confidence interval crosses the bound, or a repetition did not measure the figure. */
             uncertain: boolean;
+        };
+        /** @description A limit while the repetition runs. */
+        LimitSoFar: {
+            /** @description `< 150 ms` */
+            condition: string;
+            /** @description The flow that it is about, an index into `flows`; missing if it is about others. */
+            flow?: number | null;
+            /** @description True if the figure so far keeps the limit. */
+            holds?: boolean | null;
+            /** @description `flow.voice.latency.p999` */
+            key: string;
+            /** @description Its bound in seconds, if it is about a flow's latency. */
+            latency?: number | null;
+            /** @description The figure so far, with its unit; missing if it is known only at the end. */
+            value?: string | null;
         };
         /** @description The place of a message in the sound of its channel. */
         Moment: {
@@ -1168,6 +1198,17 @@ export interface components {
          * @enum {string}
          */
         PlanVerdict: "kept" | "broken" | "undecided" | "not-applicable";
+        /** @description The latencies of a flow at a point, as simulated before they were measured. */
+        PredictedLatency: {
+            /** @description The flow. */
+            flow: string;
+            /** @description The least, in seconds. */
+            least_s: number;
+            /** @description The latency that 99.9 % do not exceed, in seconds. */
+            most_s: number;
+            /** @description The point's value on each axis. */
+            values: string[];
+        };
         /** @description A point of a sweep. */
         PredictedPoint: {
             /** @description Its value on each axis. */
@@ -1284,6 +1325,8 @@ export interface components {
             flows: string[];
             /** @description Its latency in seconds; null if it was lost. */
             latency: (number | null)[];
+            /** @description The limits of the file, at the same times. */
+            limits: components["schemas"]["LimitSoFar"][];
             /** @description The point, from 0. */
             point: number;
             /** @description The current lengths of the queues. */
@@ -1294,6 +1337,8 @@ export interface components {
             seq: number;
             /** @description Number of messages shown here. */
             shown: number;
+            /** @description Figures of the repetition so far, by flow, of what is measured in real time. Twice a second; empty in other events. */
+            so_far: components["schemas"]["FlowSoFar"][];
             /** @description The send time of each message, in seconds from the start of the repetition. */
             t: number[];
             /** @description The data that each flow has received since the last event. */

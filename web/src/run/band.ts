@@ -1,8 +1,8 @@
 /** What the simulator says of a measurement before it begins, and whether the measurement keeps to it. */
 
-import { api } from '../api/client';
+import { get, part } from '../api/client';
+import type { components } from '../api/schema';
 import { quantity } from '../ui/format';
-import { keep, kept } from '../ui/kept';
 import type { Points } from './points';
 
 /** Latencies of a flow in the simulation, in seconds: the least, and what 0.1 % exceed. */
@@ -14,29 +14,11 @@ export interface Band {
 /** By the values of a point, and the flow. */
 export type Bands = Record<string, Record<string, Band>>;
 
-const KEY = 'trunkline.band.';
-/** The wall time for a point and for all of them, in milliseconds: with more points, each has less. */
-const BUDGET_MS = 400;
-const TOGETHER_MS = 8_000;
-const LEAST_MS = 40;
-
-/** Simulates the points of a file, as many as there is time for; nothing of what cannot be simulated. */
-export async function simulated(text: string): Promise<Bands> {
+/** What the server has simulated of a job before it was measured; nothing of what cannot be simulated. */
+export async function simulated(job: string): Promise<Bands> {
   const bands: Bands = {};
-  const until = performance.now() + TOGETHER_MS;
-  try {
-    for (let point = 0, count = 1; point < Math.min(count, TOGETHER_MS / LEAST_MS) && performance.now() < until; point += 1) {
-      const { points, report } = await api.predict({ text, point, budget_ms: Math.round(Math.max(LEAST_MS, Math.min(BUDGET_MS, TOGETHER_MS / count))) });
-      count = points.length;
-      const flows = report.points[0]?.runs[0]?.flows ?? [];
-      const band = ({ flow, figures }: (typeof flows)[number]) => {
-        const [least, most] = [figures['latency_min']?.mean, figures['latency_p999']?.mean];
-        return least === undefined || most === undefined ? [] : [[flow, { least, most }] as const];
-      };
-      bands[named(points[point]?.values ?? [])] = Object.fromEntries(flows.flatMap(band));
-    }
-  } catch {
-    // Without the simulation there is nothing to compare with.
+  for (const { values, flow, least_s, most_s } of await get<components['schemas']['PredictedLatency'][]>(`/jobs/${part(job)}/prediction`)) {
+    (bands[named(values)] ??= {})[flow] = { least: least_s, most: most_s };
   }
   return bands;
 }
@@ -45,25 +27,16 @@ export function named(values: readonly string[]): string {
   return values.join('\n');
 }
 
-/** Keeps them for the page of the job. */
-export function keepBands(job: string, bands: Bands): void {
-  keep(KEY + job, JSON.stringify(bands), 'sessionStorage');
-}
-
-export function bandsOf(job: string): Bands {
-  return JSON.parse(kept(KEY + job, 'sessionStorage') ?? '{}') as Bands;
-}
-
 /** The share of messages outside that is taken for granted: ten times that of the simulation, which is one repetition. */
 const USUAL = 0.01;
-/** A second is unusual if chance makes one so in fewer than one of a hundred. */
+/** A part of a repetition (a second, or a tenth of a short one) is unusual if chance makes one so in fewer than one of a hundred. */
 const LEVEL = 0.01;
-/** Unusual seconds in a row after which it is said: chance makes them in one of a million. */
-const SECONDS = 3;
+/** Unusual parts in a row after which it is said: chance makes them in one of a million. */
+const PARTS = 3;
 
-interface Seconds {
-  /** The second that is counted. */
-  second: number;
+interface Parts {
+  /** The part that is counted. */
+  part: number;
   count: number;
   above: number;
   below: number;
@@ -74,11 +47,13 @@ interface Seconds {
   said: string;
 }
 
-/** Follows the messages of a repetition, second by second. */
+/** Follows the messages of a repetition, part by part. */
 export class Watch {
+  /** Length of a part, in seconds. */
+  length = 1;
   private next = 0;
   private generation = -1;
-  private readonly flows = new Map<number, Seconds>();
+  private readonly flows = new Map<number, Parts>();
 
   /** What is to be said of the flows that have left their band. */
   take(points: Points, names: readonly string[], bands: Record<string, Band>): string[] {
@@ -97,16 +72,17 @@ export class Watch {
   }
 
   private count(flow: number, name: string, band: Band, t: number, value: number): void {
-    const fresh = (second: number): Seconds => ({ second, count: 0, above: 0, below: 0, fastest: Infinity, row: 0, since: 0, said: '' });
-    const now = this.flows.get(flow) ?? fresh(Math.floor(t));
+    const fresh = (part: number): Parts => ({ part, count: 0, above: 0, below: 0, fastest: Infinity, row: 0, since: 0, said: '' });
+    const part = Math.floor(t / this.length);
+    const now = this.flows.get(flow) ?? fresh(part);
     this.flows.set(flow, now);
-    if (Math.floor(t) > now.second) {
+    if (part > now.part) {
       const outside = now.above + now.below;
       const isUnusual = outside > 0 && atLeast(outside, now.count * USUAL) < LEVEL;
-      if (isUnusual && now.row === 0) now.since = now.second;
+      if (isUnusual && now.row === 0) now.since = now.part * this.length;
       now.row = isUnusual ? now.row + 1 : 0;
-      now.said = now.row >= SECONDS ? sentence(name, band, now) : '';
-      Object.assign(now, { second: Math.floor(t), count: 0, above: 0, below: 0, fastest: Infinity });
+      now.said = now.row >= PARTS ? sentence(name, band, now) : '';
+      Object.assign(now, { part, count: 0, above: 0, below: 0, fastest: Infinity });
     }
     if (Number.isNaN(value)) return;
     now.count += 1;
@@ -126,7 +102,7 @@ export function atLeast(k: number, mean: number): number {
   return Math.max(0, 1 - below);
 }
 
-function sentence(name: string, { least, most }: Band, { count, above, below, fastest, since }: Seconds): string {
+function sentence(name: string, { least, most }: Band, { count, above, below, fastest, since }: Parts): string {
   const isAbove = above >= below;
   const share = `${Math.round((100 * (isAbove ? above : below)) / count)} % of its messages take ${isAbove ? `longer than ${quantity(most, 's', 3)}` : `less than ${quantity(least, 's', 3)}`}`;
   const apart = fastest - least;
@@ -134,5 +110,5 @@ function sentence(name: string, { least, most }: Band, { count, above, below, fa
     Math.abs(apart) > 0.1 * Math.max(least, 0.001)
       ? `Its fastest message takes ${quantity(fastest, 's', 3)} and not ${quantity(least, 's', 3)}: a path with ${quantity(Math.abs(apart), 's', 3)} ${apart > 0 ? 'more' : 'less'} delay would fit better.`
       : 'Its fastest message takes as long as simulated: more traffic, jitter, or a lower rate would fit better.';
-  return `${name} has left the simulated band since ${since} s: ${share}, more than chance allows. ${fits}`;
+  return `${name} has left the simulated band since ${Number(since.toFixed(2))} s: ${share}, more than chance allows. ${fits}`;
 }

@@ -29,6 +29,8 @@ export class LiveRun {
   readonly queues = new Lines();
   readonly tally: Tally = { received: 0, measured: 0, missed: 0 };
   shown: Shown | undefined;
+  /** Figures and limits of the repetition so far, as the server counts them. */
+  figures: Pick<Records, 'so_far' | 'limits'> = { so_far: [], limits: [] };
   private heard = 0;
   private isOver = false;
   private sequence: number | undefined;
@@ -54,6 +56,7 @@ export class LiveRun {
     this.heard = now;
     const { t, flow, channel, latency } = batch;
     for (let i = 0; i < t.length; i += 1) this.points.push(t[i] as number, latency[i] ?? null, flow[i] ?? 0, channel[i] ?? 0);
+    if (batch.so_far.length > 0) this.figures = batch;
     this.extend(batch);
   }
 
@@ -69,6 +72,7 @@ export class LiveRun {
   private begin({ point, repetition, values, flows }: Records): void {
     this.shown = { point, repetition, values, flows };
     this.isOver = false;
+    this.figures = { so_far: [], limits: [] };
     this.points.clear();
     this.throughput.clear();
     this.queues.clear();

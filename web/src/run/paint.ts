@@ -21,7 +21,7 @@ export interface Raster {
 
 /** How dots look. */
 export interface Ink {
-  /** One word per flow or channel, repeated if there are more. */
+  /** One word per flow or channel, repeated if there are more. A colour with a smaller alpha is not painted over one with a larger. */
   colours: Uint32Array;
   /** What tells colours apart. */
   by: 'flow' | 'channel';
@@ -31,6 +31,13 @@ export interface Ink {
   size: number;
   /** Flows that are not drawn. */
   hidden?: ReadonlySet<number>;
+}
+
+/** A colour for each flow, whose alpha, which nobody sees, tells how far above the others it lies. */
+export function layered(colours: Uint32Array, layers: readonly number[]): Uint32Array {
+  const all = new Uint32Array(Math.max(0, ...layers) + 1);
+  layers.forEach((flow, depth) => (all[flow] = ((colours[flow % colours.length] as number) & 0xffffff) | ((255 - Math.min(depth, 15)) << 24)));
+  return all;
 }
 
 /** The columns that were changed: `[first, behind the last]`; equal if nothing was. */
@@ -83,7 +90,7 @@ function paintRow({ words, width, height }: Raster, view: View, points: Points, 
     if (left < dirtyFrom) dirtyFrom = left;
     if (right > dirtyTo) dirtyTo = right;
     for (let row = top * width; row < bottom * width; row += width) {
-      for (let column = left; column < right; column += 1) words[row + column] = colour;
+      for (let column = left; column < right; column += 1) if ((words[row + column] as number) >>> 24 <= colour >>> 24) words[row + column] = colour;
     }
   }
   dirty[0] = dirtyFrom;

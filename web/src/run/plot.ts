@@ -5,7 +5,7 @@
 
 import { quantity, scaled } from '../ui/format';
 import { seriesVariable, themeColour } from '../ui/theme';
-import { dotSize, highest, nearest, paint, word, type Ink, type View } from './paint';
+import { dotSize, highest, layered, nearest, paint, word, type Ink, type View } from './paint';
 import type { Points } from './points';
 import { logTicks, ticks } from './scale';
 
@@ -27,6 +27,10 @@ export class ScatterPlot {
   hidden: ReadonlySet<number> = new Set();
   /** Latencies between which flows were simulated, drawn behind their points. */
   bands: readonly { flow: number; least: number; most: number }[] = [];
+  /** Limits; those on a latency are drawn as lines. */
+  limits: readonly { flow?: number | null; latency?: number | null; key: string; condition: string }[] = [];
+  /** The order in which flows are drawn. */
+  private order = '';
   /** How many colours there are before they repeat. */
   private colours = new Uint32Array(0);
   private lost = 0;
@@ -64,7 +68,9 @@ export class ScatterPlot {
     const ratio = window.devicePixelRatio || 1;
     const resized = this.resize(ratio);
     const size = dotSize(this.points.length, ratio);
-    const whole = resized || this.isStale || this.points.generation !== this.generation || size !== this.size || !same(view, this.view);
+    const layers = this.points.layers();
+    const order = `${layers.join()} ${this.limits.map(({ key, condition }) => key + condition).join()}`;
+    const whole = resized || order !== this.order || this.isStale || this.points.generation !== this.generation || size !== this.size || !same(view, this.view);
     if (!this.image || this.image.width === 0) return 0;
     const context = this.dots.getContext('2d');
     if (!context) return 0;
@@ -75,10 +81,12 @@ export class ScatterPlot {
       this.size = size;
       this.view = view;
       this.isStale = false;
+      this.order = order;
       this.drawAxes(view, ratio);
     }
     const from = this.drawn;
-    const ink: Ink = { colours: this.colours, by: this.by, lost: this.lost, size, hidden: this.hidden };
+    const colours = this.by === 'flow' ? layered(this.colours, layers) : this.colours;
+    const ink: Ink = { colours, by: this.by, lost: this.lost, size, hidden: this.hidden };
     const raster = { words: this.words, width: this.image.width, height: this.image.height };
     const [left, right] = paint(raster, view, this.points, from, this.points.added, ink);
     this.drawn = this.points.added;
@@ -159,6 +167,19 @@ export class ScatterPlot {
       const share = (value: number) => Math.min(1, Math.max(0, ((view.log ? Math.log(Math.max(value, 1e-9)) : value) - low) / range));
       context.fillStyle = `color-mix(in srgb, ${themeColour(seriesVariable(flow))} 22%, transparent)`;
       context.fillRect(left, at(share(most)), width, Math.max(2, at(share(least)) - at(share(most))));
+    }
+    for (const { flow, latency, key, condition } of this.limits) {
+      if (latency == null || flow == null || this.hidden.has(flow)) continue;
+      const share = ((view.log ? Math.log(Math.max(latency, 1e-9)) : latency) - low) / range;
+      const y = at(Math.min(1, Math.max(0, share)));
+      context.fillStyle = context.strokeStyle = themeColour(seriesVariable(flow));
+      context.setLineDash([6, 4]);
+      segment(context, left, y, left + width, y);
+      context.setLineDash([]);
+      context.textAlign = 'right';
+      context.textBaseline = y < top + 20 ? 'top' : 'bottom';
+      // A line at the edge stands for one that is not in view.
+      context.fillText(`${key.replace(/^flow\./, '')} ${condition}${share > 1 ? ' ↑' : share < 0 ? ' ↓' : ''}`, left + width - 4, y < top + 20 ? y + 3 : y - 3);
     }
     const marks = view.log ? logTicks(view.y0, view.y1) : ticks(view.y0, view.y1, Math.max(2, height / 44));
     const unit = scaled(Math.max(Math.abs(view.y1), Math.abs(view.y0)), 's');

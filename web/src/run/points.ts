@@ -22,8 +22,9 @@ export class Points {
   latest = 0;
   least = Number.POSITIVE_INFINITY;
   largest = Number.NEGATIVE_INFINITY;
-  /** The smallest and largest values of each flow. */
+  /** The smallest and largest values of each flow, and how many it has had. */
   private readonly bounds: [number, number][] = [];
+  private readonly counts: number[] = [];
 
   constructor(capacity = 1_000_000) {
     this.capacity = capacity;
@@ -66,6 +67,7 @@ export class Points {
       if (value > bounds[1]) bounds[1] = value;
     }
     if (t > this.latest) this.latest = t;
+    this.counts[flow] = (this.counts[flow] ?? 0) + 1;
     this.added += 1;
   }
 
@@ -75,8 +77,14 @@ export class Points {
     this.latest = 0;
     this.least = Number.POSITIVE_INFINITY;
     this.largest = Number.NEGATIVE_INFINITY;
-    this.bounds.length = 0;
+    this.bounds.length = this.counts.length = 0;
     this.generation += 1;
+  }
+
+  /** The flows, those on top first: the more messages a flow has, the lower it lies, since it shows between those above it. */
+  layers(): number[] {
+    const size = (flow: number) => Math.floor(Math.log2(this.counts[flow] ?? 1));
+    return Object.keys(this.counts).map(Number).toSorted((a, b) => size(a) - size(b) || a - b);
   }
 
   /** The same extremes, without those of hidden flows. */

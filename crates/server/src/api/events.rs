@@ -36,6 +36,44 @@ pub struct Records {
     pub shown: u64,
     /// Number of messages: more than `shown` if there were too many to show.
     pub counted: u64,
+    /// Figures of the repetition so far, by flow, of what is measured in real time. Twice a second; empty in other events.
+    pub so_far: Vec<FlowSoFar>,
+    /// The limits of the file, at the same times.
+    pub limits: Vec<LimitSoFar>,
+}
+
+/// Figures of a flow since the start of the repetition. Missing figures are not known yet, or do not apply to the flow.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FlowSoFar {
+    /// An index into `flows`.
+    pub flow: u32,
+    /// True if its latencies are those of round trips.
+    pub round_trip: bool,
+    /// 99 % of the latencies are at most this, in seconds.
+    pub latency_p99: Option<f64>,
+    /// Share of the messages that were lost.
+    pub loss: Option<f64>,
+    /// Share of the messages that missed their playout deadline.
+    pub late: Option<f64>,
+    /// Estimated mean opinion score of a conversation.
+    pub mos: Option<f64>,
+}
+
+/// A limit while the repetition runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LimitSoFar {
+    /// `flow.voice.latency.p999`
+    pub key: String,
+    /// `< 150 ms`
+    pub condition: String,
+    /// The flow that it is about, an index into `flows`; missing if it is about others.
+    pub flow: Option<u32>,
+    /// Its bound in seconds, if it is about a flow's latency.
+    pub latency: Option<f64>,
+    /// The figure so far, with its unit; missing if it is known only at the end.
+    pub value: Option<String>,
+    /// True if the figure so far keeps the limit.
+    pub holds: Option<bool>,
 }
 
 /// The data that a flow has received.

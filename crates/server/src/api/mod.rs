@@ -31,7 +31,7 @@ pub use compare::{CompareEstimate, Comparison, ComparisonRow, Definition};
 pub use drafts::{Draft, DraftInfo, DraftVersion, NewDraft};
 pub use drawing::{Drawn, Edited, Edits, Example};
 pub use error::{ApiError, ErrorBody, ErrorInfo, ErrorKind};
-pub use events::{End, FlowThroughput, QueueLength, Records, RepetitionDone, Warning};
+pub use events::{End, FlowSoFar, FlowThroughput, LimitSoFar, QueueLength, Records, RepetitionDone, Warning};
 pub use jobs::{Job, JobKind, JobProgress, JobResult, JobStarted, JobState};
 pub use papers::{
     NewStudy, Paper, PaperCell, PaperClass, PaperClassErrors, PaperColumn, PaperFigure, PaperGoal,
@@ -42,7 +42,7 @@ pub use plan::{
     NewPlan, PlanAnswer, PlanDraws, PlanDrawsKept, PlanEstimate, PlanFound, PlanGoal, PlanLimit,
     PlanLimitVerdict, PlanResult, PlanRising, PlanTrial, PlanUnfinished, PlanValue, PlanVerdict,
 };
-pub use predict::{NewPrediction, PredictedPoint, Prediction};
+pub use predict::{NewPrediction, PredictedLatency, PredictedPoint, Prediction};
 pub use report::{
     Estimate, FigureDefinition, FigureQuantity, LimitDraws, LimitOutcome, LimitPoint, Report, ReportBundle,
     ReportFlow, ReportHeard, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun,

@@ -46,3 +46,16 @@ pub struct PredictedPoint {
     /// Its value on each axis.
     pub values: Vec<String>,
 }
+
+/// The latencies of a flow at a point, as simulated before they were measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PredictedLatency {
+    /// The point's value on each axis.
+    pub values: Vec<String>,
+    /// The flow.
+    pub flow: String,
+    /// The least, in seconds.
+    pub least_s: f64,
+    /// The latency that 99.9 % do not exceed, in seconds.
+    pub most_s: f64,
+}

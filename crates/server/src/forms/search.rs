@@ -96,7 +96,7 @@ impl Planned {
             }
             trunkline_planner::run(&app.store, plan, None, means, &Told(job), job.stop())
         };
-        let live = Live::new(job, self.backend != Backend::Sim);
+        let live = Live::new(job, self.backend != Backend::Sim, &plan.first().limits);
         job.lasts(None);
         let found =
             live.during(|live| self.with_means(app, Some(live), fleet.as_ref(), run)).map_err(failure)?;

@@ -1,7 +1,7 @@
 //! One job: how it stands, how far it is, and what its watchers are told.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use trunkline_store::RunInfo;
 
 use super::feed::{Feed, Watching};
 use super::{Ended, Needs, NewJob};
-use crate::api::{self, ApiError, End, JobProgress, JobState, Warning};
+use crate::api::{self, ApiError, End, JobProgress, JobState, PredictedLatency, Warning};
 
 /// A job. Work that it does tells it how far it is: it observes runs, plans and studies.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Job {
     stop: AtomicBool,
     feed: Arc<Feed>,
     now: Mutex<Now>,
+    /// The simulator's latencies of what it measures.
+    predicted: OnceLock<Vec<PredictedLatency>>,
 }
 
 /// What changes.
@@ -62,7 +64,8 @@ impl Job {
             error: None,
             result: None,
         };
-        Job { id, new, stop: AtomicBool::new(false), feed: Arc::new(Feed::new()), now: Mutex::new(now) }
+        let (stop, feed) = (AtomicBool::new(false), Arc::new(Feed::new()));
+        Job { id, new, stop, feed, now: Mutex::new(now), predicted: OnceLock::new() }
     }
 
     /// Its name in addresses.
@@ -118,6 +121,16 @@ impl Job {
     /// What it gave.
     pub(crate) fn result(&self) -> Option<Value> {
         self.now().result.clone()
+    }
+
+    /// The simulator's latencies of what it measures; empty if they are not known.
+    pub(crate) fn predicted(&self) -> &[PredictedLatency] {
+        self.predicted.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Keeps them, once.
+    pub(crate) fn predict(&self, latencies: Vec<PredictedLatency>) {
+        self.predicted.get_or_init(|| latencies);
     }
 
     /// So much is done, and so long it may still take: for work that knows that better than from the length of what it

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use trunkline_core::{Bytes, Time};
+use trunkline_experiment::Limit;
 use trunkline_metrics::{Fate, FlowMeta, Record, RepetitionSummary};
 use trunkline_runner::{RepetitionTap, Tap, TappedRepetition};
 
 use super::Job;
+use super::so_far::{Figures, MOST_COUNTED};
 use crate::api::{FlowThroughput, QueueLength, Records, RepetitionDone};
 
 /// Between two batches.
@@ -31,6 +33,8 @@ pub(crate) struct Live {
     /// Simulated repetitions run at once, and a chart can show one: whoever comes while none is shown.
     shown: Arc<Mutex<Option<Arc<Shown>>>>,
     told: Arc<Told>,
+    /// The limits of the file.
+    limits: Vec<Limit>,
 }
 
 /// What the job's watchers have been told until now.
@@ -55,6 +59,8 @@ struct Shown {
     values: Vec<String>,
     flows: Vec<FlowMeta>,
     batch: Mutex<Batch>,
+    /// Kept only in real time.
+    figures: Option<Mutex<Figures>>,
 }
 
 /// What was measured since the last batch.
@@ -63,6 +69,8 @@ struct Batch {
     /// Every `stride`th record, and no more than `most`.
     kept: Vec<(u32, Record)>,
     most: usize,
+    /// All, for the figures so far.
+    all: Vec<(u32, Record)>,
     stride: u64,
     counted: u64,
     /// The slowest of all, which no thinning may hide.
@@ -77,14 +85,14 @@ struct Batch {
 
 impl Live {
     /// `in_real_time`: whether what it measures is.
-    pub(crate) fn new(job: &Arc<Job>, in_real_time: bool) -> Live {
+    pub(crate) fn new(job: &Arc<Job>, in_real_time: bool, limits: &[Limit]) -> Live {
         let told = Told {
             batches: AtomicU64::new(0),
             last: Mutex::new(Instant::now()),
             spare: AtomicUsize::new(if in_real_time { MOST_SPARE } else { 0 }),
             in_full: in_real_time,
         };
-        Live { job: Arc::clone(job), shown: Arc::default(), told: Arc::new(told) }
+        Live { job: Arc::clone(job), shown: Arc::default(), told: Arc::new(told), limits: limits.to_vec() }
     }
 
     /// Does `work`, which measures, and meanwhile tells the job's watchers what is measured.
@@ -108,7 +116,7 @@ impl Live {
     fn tell(&self) {
         let shown = slot(&self.shown).clone();
         if let Some(shown) = shown {
-            shown.tell();
+            shown.tell(false);
         }
     }
 }
@@ -139,6 +147,7 @@ impl Tap for Live {
             values: tapped.values.to_vec(),
             flows: tapped.flows.to_vec(),
             batch: Mutex::new(Batch::new(Time::ZERO, tapped.flows.len(), self.told.most())),
+            figures: self.told.in_full.then(|| Mutex::new(Figures::new(tapped.flows, &self.limits))),
         });
         *slot = Some(Arc::clone(&shown));
         Some(Box::new(Listener { shown, slot: Arc::clone(&self.shown) }))
@@ -169,7 +178,11 @@ struct Listener {
 impl RepetitionTap for Listener {
     fn record(&self, flow: usize, record: &Record) {
         if self.shown.is_gathered() {
-            self.shown.batch().add(flow as u32, record);
+            let mut batch = self.shown.batch();
+            batch.add(flow as u32, record);
+            if self.shown.figures.is_some() && batch.all.len() <= MOST_COUNTED {
+                batch.all.push((flow as u32, *record));
+            }
         }
     }
 
@@ -195,7 +208,7 @@ impl RepetitionTap for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if self.shown.told.in_full || self.shown.told.is_time() {
-            self.shown.tell();
+            self.shown.tell(true);
         }
         *slot(&self.slot) = None;
     }
@@ -243,11 +256,18 @@ impl Shown {
         self.told.in_full || self.job.feed().is_watched()
     }
 
-    /// Tells what has been gathered, if anything has.
-    fn tell(&self) {
+    /// Tells what has been gathered, if anything has. `is_last`: the repetition is over.
+    fn tell(&self, is_last: bool) {
         let Some(batch) = self.take() else { return };
         self.told.shown(batch.kept.len());
-        for records in self.records(batch) {
+        let figures =
+            self.figures.as_ref().map(|figures| figures.lock().unwrap_or_else(PoisonError::into_inner));
+        let so_far = figures.and_then(|mut figures| figures.with(&batch.all, is_last));
+        let mut told = self.records(batch);
+        if let (Some(last), Some((flows, limits))) = (told.last_mut(), so_far) {
+            (last.so_far, last.limits) = (flows, limits);
+        }
+        for records in told {
             self.job.feed().tell_records(&records);
         }
     }
@@ -387,10 +407,10 @@ mod tests {
             title: "test".to_owned(),
             needs: crate::jobs::Needs::Machine,
         };
-        let live = Live::new(&Arc::new(Job::new("1".to_owned(), new)), in_real_time);
+        let live = Live::new(&Arc::new(Job::new("1".to_owned(), new)), in_real_time, &[]);
         let batch = Mutex::new(Batch::new(Time::ZERO, 1, live.told.most()));
         let (point, repetition, values, flows) = (0, 0, Vec::new(), Vec::new());
-        Shown { job: live.job, told: live.told, point, repetition, values, flows, batch }
+        Shown { job: live.job, told: live.told, point, repetition, values, flows, batch, figures: None }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod feed;
 mod job;
 mod live;
+mod so_far;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use crate::api::{ApiError, Job, JobResult};
+use crate::api::{ApiError, Job, JobResult, PredictedLatency};
 use crate::app::Shared;
 use crate::extract::Path;
 use crate::jobs;
@@ -56,4 +56,17 @@ pub(crate) async fn result(
         }
         (None, None) => Err(ApiError::not_found(format_args!("job `{id}` has ended without a result"))),
     }
+}
+
+/// Latencies that the simulator gives the flows of a run which is measured in real time, by point. They are known before the
+/// job has a run; empty for other jobs.
+#[utoipa::path(
+    get, path = "/jobs/{id}/prediction", tag = "jobs", params(("id" = String, Path, description = "The job")),
+    responses((status = 200, body = Vec<PredictedLatency>))
+)]
+pub(crate) async fn prediction(
+    State(app): Shared,
+    Path(id): Path<String>,
+) -> Result<Json<Vec<PredictedLatency>>, ApiError> {
+    Ok(Json(app.jobs.find(&id)?.predicted().to_vec()))
 }

@@ -99,6 +99,7 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         .routes(routes!(jobs::job))
         .routes(routes!(jobs::stop))
         .routes(routes!(jobs::result))
+        .routes(routes!(jobs::prediction))
         .routes(routes!(events::events))
         .routes(routes!(papers::list))
         .routes(routes!(papers::study, papers::repeat))
