@@ -173,6 +173,21 @@ test('several are selected, copied, pasted and removed together', async ({ page 
   await expect(page.getByText(/2 hosts are gone, and 3 things/)).toBeVisible();
 });
 
+test('a field takes units as people write them, and asks where they may mean two things', async ({ page }) => {
+  await draft(page, TEXT);
+  await page.goto(at('/edit'));
+  await page.locator('.svelte-flow__edge-label', { hasText: 'trunk' }).click();
+  const rate = page.getByLabel('rate, the value', { exact: true }).first();
+  await rate.fill('3M');
+  await rate.press('Enter');
+  await expect(rate).toHaveValue('3 Mbit/s');
+  await rate.fill('1 MB/s');
+  await rate.press('Enter');
+  await page.getByRole('button', { name: 'Write 8 Mbit/s' }).first().click();
+  await expect(rate).toHaveValue('8 Mbit/s');
+  await expect(page.getByText('No problems')).toBeVisible();
+});
+
 test('the text completes, explains and mends', async ({ page }) => {
   await draft(page, TEXT.replace('delay = "51.5 ms"', 'delay = "51.5 ms"\nloss = "1 %"').replace('"1594 kbit/s"', '"1.5Mbps"'));
   await page.goto(at('/edit'));

@@ -130,6 +130,25 @@ test('from the first page to an answer is one click', async ({ page }) => {
   await expect(page).toHaveURL(/#\/edit$/);
 });
 
+test('a classic study is repeated after one click, published beside ours, and the gallery has figures on a first visit', async ({ page }) => {
+  test.setTimeout(240_000);
+  await page.goto(at('/papers'));
+  // What the program came with: medians by class and a drawn figure on every card that has one.
+  const card = page.getByRole('listitem').filter({ hasText: 'Datakit' });
+  await expect(card).toContainText(/predicted, 553 values\s*6\s%/);
+  await expect(card).toContainText(/4 of 7 goals met/);
+  await expect.poll(() => page.locator('li img').evaluateAll((images) => images.length > 0 && images.every((image) => (image as HTMLImageElement).naturalWidth > 0))).toBe(true);
+  await picture(page, 'papers');
+  await page.goto(at('/start'));
+  await page.getByRole('button', { name: /Repeat a classic study/ }).click();
+  const table = page.getByRole('region', { name: /throughput/i }).first();
+  await expect(table.getByRole('columnheader', { name: 'published' }).first()).toBeVisible();
+  await expect(table.getByRole('cell', { name: /equal|near/ }).first()).toBeVisible();
+  await expect(page.getByRole('progressbar')).toBeVisible();
+  await expect(page.getByText(/median error .*; repeated here/).first()).toBeVisible({ timeout: 180_000 });
+  await picture(page, 'classic');
+});
+
 test('how many phones fit is answered after one click', async ({ page }) => {
   test.setTimeout(240_000);
   await page.goto(`${server()}/`);

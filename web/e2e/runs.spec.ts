@@ -221,11 +221,11 @@ test('published studies stand beside ours', async ({ page }) => {
 });
 
 test('each cell of a study says what it is worth as a prediction, and each class has its errors', async ({ page, request }) => {
-  const study = (await (await request.get(`${server()}/api/v1/papers/weaver1992`)).json()) as { classes: { class: string; cells: number; blind_median: number | null }[]; constants: number };
-  const blind = study.classes.find((one) => one.class === 'blind');
+  const study = (await (await request.get(`${server()}/api/v1/papers/weaver1992`)).json()) as { paper: { classes: { class: string; cells: number; blind_median: number | null }[] }; constants: number };
+  const blind = study.paper.classes.find((one) => one.class === 'blind');
   await page.goto(at('/papers/weaver1992'));
   const classes = page.getByRole('region', { name: 'Errors by class' });
-  await expect(classes.getByRole('row')).toHaveCount(study.classes.length + 1);
+  await expect(classes.getByRole('row')).toHaveCount(study.paper.classes.length + 1);
   const row = classes.getByRole('row', { name: /^blind/ });
   await expect(row).toContainText('not seen until the model was fixed');
   await expect(row.getByRole('cell').nth(0)).toHaveText(String(blind?.cells));

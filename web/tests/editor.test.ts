@@ -5,8 +5,9 @@ import { graph } from '../src/editor/canvas/graph';
 import { rangeOf } from '../src/editor/form/units';
 import { History } from '../src/editor/history';
 import { arranged, isName, itemOf, mended, messageAt, placeProblems, sweptBy, typed } from '../src/editor/items';
+import { quantityOf } from '../src/editor/form/quantity';
 import { lineOf, offsetOf, pathAt, places } from '../src/editor/locate';
-import { axisText, axisValue, chosen, limitable, listed, sweepable, unlisted } from '../src/editor/sweeps';
+import { axisText, axisValue, condition, chosen, limitable, listed, sweepable, unlisted } from '../src/editor/sweeps';
 import { difference } from '../src/editor/text/difference';
 
 describe('the history', () => {
@@ -243,10 +244,44 @@ describe('forms', () => {
     ['160', 'bytes', undefined, '160 B'],
     ['a while', 'duration', undefined, 'a while'],
     ['5 parsec', 'duration', undefined, '5 parsec'],
-    ['0', 'duration', undefined, '0'],
+    ['0', 'duration', undefined, '0 ms'],
+    ['3M', 'rate', undefined, '3 Mbit/s'],
+    ['1,5 Mbit/s', 'rate', undefined, '1.5 Mbit/s'],
+    ['1.5 Mb/s', 'rate', undefined, '1.5 Mbit/s'],
+    ['20ms', 'duration', undefined, '20 ms'],
+    ['0,5 s', 'duration', undefined, '0.5 s'],
+    [',5', 'duration', '2 min', '0.5 min'],
+    ['10 minutes', 'duration', undefined, '10 min'],
+    ['1 500 bytes', 'bytes', undefined, '1500 B'],
+    ['1,500 B', 'bytes', undefined, '1,500 B'],
+    ['64k', 'bytes', undefined, '64k'],
+    ['160', 'sizes', '80 B', '160 B'],
+    ['20 pkts', 'limit', undefined, '20 packets'],
+    ['20', 'limit', '64 KiB', '20 KiB'],
+    ['20', 'limit', undefined, '20 packets'],
+    ['1,5%', 'ratio', undefined, '1.5 %'],
+    ['5', 'ratio', undefined, '5 %'],
+    ['0,01', 'ratio', undefined, 0.01],
+    ['0.5', 'ratio', '2 %', '0.5 %'],
+    ['2,5', 'number', undefined, 2.5],
   ] as const)('%s as a %s is written as people mean it', (text, shape, before, written) => {
-    const units = { rate: ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s'], duration: ['ns', 'us', 'ms', 's', 'min', 'h'], bytes: ['B', 'KiB', 'MiB'] }[shape];
+    const units = { rate: ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s'], duration: ['ns', 'us', 'ms', 's', 'min', 'h'], bytes: ['B', 'KiB', 'MiB'], sizes: undefined, limit: undefined, ratio: undefined, number: undefined }[shape];
     expect(typed(text, key({ shape, units }), before)).toBe(written);
+  });
+
+  test.each([
+    ['10 MB/s', 'rate', '80 Mbit/s'],
+    ['20', 'rate', '20 Mbit/s'],
+    ['1,500 B', 'bytes', '1500 B'],
+    ['64k', 'bytes', '64 KiB'],
+    ['3m', 'duration', '3 min'],
+    ['a while', 'duration', undefined],
+  ] as const)('what may be meant by %s as a %s is suggested', (text, shape, meant) => {
+    expect(quantityOf(text, key({ shape }), undefined)?.text).toBe(meant);
+  });
+
+  test('a share in the place of a table is one', () => {
+    expect(typed('5', key({ shape: 'one-of', share: true }))).toBe('5 %');
   });
 
   test('what is required, common or written comes first', () => {
@@ -334,6 +369,17 @@ describe('swept values', () => {
   ])('a range %j', (range, text) => {
     expect(axisText({ key: 'a', values: [], range })).toBe(text);
     expect(axisValue(text)).toEqual(range);
+  });
+
+  test('swept quantities and those of limits have the units of the file', () => {
+    expect(axisValue('10ms, 20, 0.1 sec', key({ shape: 'duration' }))).toEqual(['10 ms', '20 ms', '0.1 s']);
+    expect(axisValue('1M to 8M factor 2', key({ shape: 'rate' }))).toEqual({ from: '1 Mbit/s', to: '8 Mbit/s', factor: 2 });
+    expect(axisValue('1, 2', key({ shape: 'integer' }))).toEqual([1, 2]);
+    expect(axisValue('fifo, {"kind":"fq-codel"}', key({ shape: 'one-of' }))).toEqual(['fifo', { kind: 'fq-codel' }]);
+    const figure = (shape: 'duration' | 'ratio') => ({ name: '', doc: '', of: 'flow' as const, shape });
+    expect(condition('<150msec', figure('duration'))).toBe('< 150 ms');
+    expect(condition('< 1,5 %', figure('ratio'))).toBe('< 1.5 %');
+    expect(condition('small', figure('ratio'))).toBe('small');
   });
 
   test('a list is no range', () => {

@@ -41,7 +41,7 @@ pub use html::html;
 pub use json::{CELL_FORMAT, CELL_KIND, CONSTANT_FORMAT, CONSTANT_KIND, constant, json, listed};
 pub use real_time::{RealTime, real_time};
 pub use results::{Cell, Doubt, Printed, Results, Row, TableResults};
-pub use run::{How, Observer, PaperError, published, run};
+pub use run::{How, Observer, PaperError, accepted, published, run};
 pub use studies::{find, studies};
 pub use study::{
     Axis, AxisValue, Calibration, Cells, Class, Classed, Experiment, Figure, Goal, Metric, NotReproduced,
@@ -49,4 +49,4 @@ pub use study::{
 };
 pub use terminal::{list, summary, tables};
 pub use value::{Keys, Value};
-pub use write::{WriteError, write};
+pub use write::{WriteError, drawn, picture, write};

@@ -30,6 +30,17 @@ pub enum WriteError {
     },
 }
 
+/// The names of the figures whose tables have values of ours.
+pub fn drawn(results: &Results) -> Vec<String> {
+    figures(results).into_iter().map(|figure| figure.id).collect()
+}
+
+/// The figure of this name as SVG, if its tables have values of ours.
+pub fn picture(results: &Results, id: &str) -> Option<String> {
+    let figure = figures(results).into_iter().find(|figure| figure.id == id)?;
+    Some(render(&figure.chart, figure.file_frame(), &figure.id))
+}
+
 /// Writes `NAME.html` (the study's name) and `figure-NN.svg` and `.png` of every figure into a folder, which is made if
 /// it is missing, and says which files those are, the page first.
 ///

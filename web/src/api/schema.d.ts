@@ -828,8 +828,12 @@ export interface components {
         Paper: {
             /** @description Its authors. */
             authors: string;
+            /** @description The errors of our values, by class: each published cell once. */
+            classes: components["schemas"]["PaperClassErrors"][];
             /** @description Its figures. */
             figures: components["schemas"]["PaperFigure"][];
+            /** @description The goals of the simulation, and whether our values meet them. */
+            goals: components["schemas"]["PaperGoal"][];
             /** @description For addresses: `hawley1989`. */
             name: string;
             /** @description The part of it that is reproduced, in a sentence. */
@@ -848,7 +852,7 @@ export interface components {
             doubtful: boolean;
             /** @description The relative error of our value. */
             error: number | null;
-            /** @description Our value; null if it is not stored. */
+            /** @description Our value; null if there is none. */
             ours: number | null;
             /** @description As printed; null if it was not published. */
             published: string | null;
@@ -890,7 +894,7 @@ export interface components {
         PaperFigure: {
             /** @description For addresses: its number in the paper, or a name. */
             name: string;
-            /** @description Whether our values are stored; without them there is nothing to draw. */
+            /** @description True if there are values of ours; without them there is nothing to draw. */
             ours: boolean;
             /** @description Its description. */
             title: string;
@@ -930,12 +934,14 @@ export interface components {
         PaperTable: {
             /** @description The others. */
             columns: components["schemas"]["PaperColumn"][];
+            /** @description True if this server found them; otherwise the program came with them. */
+            here?: boolean;
             /** @description The columns that identify rows. */
             keys: string[];
             /** @description For addresses. */
             name: string;
             on?: components["schemas"]["Backend"] | null;
-            /** @description Whether our values are stored. */
+            /** @description True if there are values of ours. */
             ours: boolean;
             /** @description Its rows. */
             rows: components["schemas"]["PaperRow"][];
@@ -1813,21 +1819,17 @@ export interface components {
         Study: {
             /** @description Number of constants from elsewhere or assumed. */
             assumed: number;
-            /** @description The errors of our stored values, by class: each published cell once. */
-            classes: components["schemas"]["PaperClassErrors"][];
             /** @description Number of constants that were taken from published cells. */
             constants: number;
             /** @description Its experiment files and the files that they name, for `/files/`. */
             files: string[];
-            /** @description The goals of the simulation, and whether they are met, if our values are stored. */
-            goals: components["schemas"]["PaperGoal"][];
             /** @description The job that repeats it now. */
             job?: string | null;
             /** @description The study. */
             paper: components["schemas"]["Paper"];
             /** @description The tables that take real time: measured live always, or on the wire on request. */
             real_time: components["schemas"]["PaperRealTime"][];
-            /** @description Its tables: the published values, and ours if they are stored. */
+            /** @description Its tables: the published values, and ours. */
             tables: components["schemas"]["PaperTable"][];
         };
         /**

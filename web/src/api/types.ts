@@ -17,6 +17,7 @@ export type ServerInfo = Schemas['ServerInfo'];
 
 export type Choice = Schemas['Choice'];
 export type Shape = Schemas['FormShape'];
+export type FormFigure = Schemas['FormFigure'];
 export type FormKey = Schemas['FormKey'];
 export type Medium = Schemas['FormMedium'];
 export type FormSection = Schemas['FormSection'];

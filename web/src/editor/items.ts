@@ -1,5 +1,6 @@
 /** What can be selected in a drawing, and what is known of it. */
 import type { Drawing, FormKey, FormSchema, FormSection, Json, Medium, Problem, SectionName, Tree } from '../api/types';
+import { quantityOf } from './form/quantity';
 import { offsetOf, pathAt, type Place } from './locate';
 
 /** A host, link, flow or bundle; nothing selected is the experiment. */
@@ -147,7 +148,8 @@ export function shown(value: Json | undefined): string {
 
 /** What is typed into a field, as the file has it: numbers where the key takes them. */
 export function typed(text: string, key: FormKey, before?: Json): Json {
-  const trimmed = united(text.trim(), key, before);
+  const meant = quantityOf(text, key, before);
+  const trimmed = meant?.isSure ? meant.text : text.trim();
   const numeric = key.shape === 'integer' || key.shape === 'number' || key.shape === 'ratio';
   if (key.shape === 'steps' && trimmed.startsWith('[')) return list(trimmed) ?? trimmed;
   if (numeric && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(trimmed)) return Number(trimmed);
@@ -161,32 +163,6 @@ function list(text: string): Json | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** How people write units, with the words of the file. */
-const UNITS: readonly [RegExp, string][] = [
-  [/^[kKmMgG]?(?:bps|b\/s|[bB]its?\/s|bitps)$/, 'bit/s'],
-  [/^(msecs?|millis|milliseconds?)$/i, 'ms'],
-  [/^(usecs?|µs|microseconds?)$/i, 'us'],
-  [/^(secs?|seconds?)$/i, 's'],
-  [/^(mins|minutes?)$/i, 'min'],
-];
-
-/** A quantity with a unit of the file: `1.5Mbps` is `1.5 Mbit/s`, and `20` where milliseconds stood or stand is `20 ms`. */
-function united(text: string, key: FormKey, before: Json | undefined): string {
-  const [, number, unit = ''] = /^(\d+\.?\d*|\.\d+)\s*([^\d\s]*)$/.exec(text) ?? [];
-  if (number === undefined || !(key.shape === 'duration' || key.shape === 'rate' || key.shape === 'bytes' || key.shape === 'durations')) return text;
-  if (unit === '') {
-    const usual = { duration: 'ms', durations: 'ms', rate: '', bytes: 'B' }[key.shape];
-    const known = [before, key.default].map((value) => /^[\d.]+\s*([^\d\s]+)$/.exec(String(value ?? ''))?.[1]).find((found) => found !== undefined) ?? usual;
-    return known === '' || number === '0' ? text : `${number} ${known}`;
-  }
-  const same = key.units?.find((known) => known === unit) ?? key.units?.find((known) => known.toLowerCase() === unit.toLowerCase());
-  if (same) return `${number} ${same}`;
-  const found = UNITS.find(([pattern]) => pattern.test(unit));
-  if (!found) return text;
-  const prefix = found[1] === 'bit/s' ? ({ k: 'k', m: 'M', g: 'G' }[unit[0]?.toLowerCase() ?? ''] ?? '') : '';
-  return `${number} ${prefix}${found[1]}`;
 }
 
 /** The axis of the sweep that varies a key, by itself or together with others. */

@@ -1,6 +1,6 @@
 /** Lists of swept values as one line of text, and the keys that can be swept. */
-import type { Drawing, DrawnAxis, FormKey, FormSchema, Json, Tree } from '../api/types';
-import { formKeys, items, keysOf, section } from './items';
+import type { Drawing, DrawnAxis, FormFigure, FormKey, FormSchema, Json, Tree } from '../api/types';
+import { formKeys, items, keysOf, section, shown, typed } from './items';
 
 /** `1, 2, 4` or `8 KiB, 16 KiB`; what is no plain value (a table) as JSON. Texts with a comma are quoted. */
 export function listed(values: readonly Json[]): string {
@@ -51,15 +51,29 @@ export function axisText(axis: DrawnAxis): string {
   return `${one('from')} to ${one('to')}${by ? ` ${by} ${one(by)}` : ''}${scale}`;
 }
 
-/** The reverse of `axisText`; nothing if there is no value. */
-export function axisValue(text: string): Json | undefined {
+/** The reverse of `axisText`, with the quantities of a key in the units of the file; nothing if there is no value. */
+export function axisValue(text: string, key?: FormKey): Json | undefined {
   const range = /^\s*(.+?)\s+to\s+(.+?)\s+(step|factor|points)\s+(.+?)(\s+(linear|logarithmic))?\s*$/.exec(text);
   if (range) {
     const [, from = '', to = '', by = '', step = '', , scale] = range;
-    return { from: plain(from), to: plain(to), [by]: plain(step), ...(scale ? { scale } : {}) };
+    const [first, last, between] = united([plain(from), plain(to), plain(step)], key) as [Json, Json, Json];
+    return { from: first, to: last, [by]: by === 'step' ? between : plain(step), ...(scale ? { scale } : {}) };
   }
-  const values = unlisted(text);
+  const values = united(unlisted(text), key);
   return values.length === 0 ? undefined : values;
+}
+
+/** Values of a key in the units of the file. A bare number has the unit of the others. */
+function united(values: readonly Json[], key: FormKey | undefined): Json[] {
+  const unit = values.find((value) => typeof value === 'string' && /^[\d.,]+\s*[^\d\s]/.test(value));
+  const before = key && typeof unit === 'string' ? typed(unit, key) : undefined;
+  return values.map((value) => (key && (typeof value === 'string' || typeof value === 'number') ? typed(String(value), key, before) : value));
+}
+
+/** A condition such as `< 150 ms`, with its quantity in the units of the file. */
+export function condition(text: string, figure: FormFigure | undefined): string {
+  const [, sign, bound = ''] = /^([<>]=?)\s*(.+)$/.exec(text) ?? [];
+  return sign && figure ? `${sign} ${shown(typed(bound, { name: '', doc: '', required: false, share: false, shape: figure.shape }))}` : text;
 }
 
 const STEPS = ['step', 'factor', 'points'];

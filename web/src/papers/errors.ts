@@ -1,5 +1,7 @@
 /** How far ours is from what was published. */
 
+import { signedShare } from '../results/quantity';
+import { counted } from '../ui/format';
 import type { PaperCell, PaperTable } from './types';
 
 /** How near a cell comes: in words, since a colour alone says nothing to many. */
@@ -30,4 +32,13 @@ export function fit(table: PaperTable): Fit {
   const median = sizes.length === 0 ? null : sizes.length % 2 === 1 ? (sizes[middle] as number) : ((sizes[middle - 1] as number) + (sizes[middle] as number)) / 2;
   const worst = errors.reduce<number | null>((worst, error) => (worst === null || Math.abs(error) > Math.abs(worst) ? error : worst), null);
   return { compared: errors.length, median, worst, within10: sizes.filter((size) => size <= 0.1).length };
+}
+
+/** How far a table is from the published one, in words, and where our values come from. */
+export function fitText(table: PaperTable): string {
+  const close = fit(table);
+  const near = `${close.within10} of ${counted(close.compared, 'figure')} within 10 %, median error ${signedShare(close.median).replace('+', '')}, worst ${signedShare(close.worst)}`;
+  const fits = close.compared > 0 ? near : table.ours ? 'predicted: the published table is not part of this' : 'ours is not kept here';
+  const on = table.on === 'wire' ? ', measured on the wire' : table.on === 'live' ? ', measured live' : '';
+  return `${counted(table.rows.length, 'row')}, ${fits}${on}${table.ours ? (table.here ? '; repeated here' : '; as this version was published') : ''}`;
 }

@@ -1,22 +1,61 @@
 //! Every study as a whole, simulated as `trunkline paper NAME` does, and what its summary says: medians by class, constants and
 //! goals, as printed. A change of the simulator that moves a study fails here.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use trunkline_report::Screen;
 
-use crate::{How, find, run, summary};
+use super::folder;
+use crate::reference::columns;
+use crate::results::{Results, TableResults};
+use crate::{How, accepted, find, run, studies, summary};
 
-/// Compares with the file of the study, or writes it.
+/// The summary of a study, as it was accepted.
+fn golden(study: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/golden").join(format!("{study}.txt"))
+}
+
+/// The values of a table that runs have, with six digits, as `papers/STUDY/ours` keeps them; `None` without any.
+fn kept(found: &TableResults) -> Option<String> {
+    let mut text = columns(found.table).collect::<Vec<_>>().join(",");
+    let mut is_run = false;
+    for row in &found.rows {
+        let keys = row.keys.0.iter().map(|(_, value)| value.to_string());
+        let cells = found.table.metrics.iter().zip(&row.cells).map(|(metric, cell)| {
+            let value = cell.simulated.filter(|_| metric.is_run());
+            is_run |= value.is_some();
+            value.map_or_else(String::new, |value| format!("{value:.5e}").parse::<f64>().unwrap().to_string())
+        });
+        text += "\n";
+        text += &keys.chain(cells).collect::<Vec<_>>().join(",");
+    }
+    is_run.then_some(text + "\n")
+}
+
+/// The file of our values of a table.
+fn file(results: &Results, table: &TableResults) -> PathBuf {
+    folder(results.study).join("ours").join(format!("{}.csv", table.table.name))
+}
+
+/// Compares with the files of the study, or writes them.
 fn is_as_accepted(study: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/golden").join(format!("{study}.txt"));
-    let found = summary(&run(find(study).unwrap(), &[], How::simulated(2), &()).unwrap(), Screen::default());
+    let path = golden(study);
+    let results = run(find(study).unwrap(), &[], How::simulated(2), &()).unwrap();
+    let found = summary(&results, Screen::default());
+    let tables = results.tables.iter().filter_map(|table| Some((file(&results, table), kept(table)?)));
     if std::env::var_os("TRUNKLINE_GOLDEN").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &found).unwrap();
+        for (path, text) in tables.chain([(path, found)]) {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, &text).unwrap();
+        }
         return;
     }
-    let accepted = std::fs::read_to_string(&path).unwrap_or_default();
+    for (path, text) in tables {
+        let is_kept = fs::read_to_string(&path).is_ok_and(|kept| kept == text);
+        assert!(is_kept, "{} is not what is simulated; accept it as the summary is", path.display());
+    }
+    let accepted = fs::read_to_string(&path).unwrap_or_default();
     let lines = |of: &str, other: &str, sign: char| {
         let is_new = |line: &&str| !other.lines().any(|known| known == *line);
         of.lines().filter(is_new).map(|line| format!("{sign} {line}\n")).collect::<String>()
@@ -29,6 +68,15 @@ fn is_as_accepted(study: &str) {
         lines(&accepted, &found, '-'),
         lines(&found, &accepted, '+')
     );
+}
+
+/// The page shows the kept values before anything was repeated: medians, goals and figures.
+#[test]
+fn kept_values_give_the_accepted_summary() {
+    for study in studies() {
+        let summary = summary(&accepted(study).unwrap(), Screen::default());
+        assert_eq!(summary, fs::read_to_string(golden(&study.name)).unwrap(), "{}", study.name);
+    }
 }
 
 #[test]

@@ -25,6 +25,10 @@ pub struct Paper {
     pub tables: Vec<PaperTableName>,
     /// Its figures.
     pub figures: Vec<PaperFigure>,
+    /// The errors of our values, by class: each published cell once.
+    pub classes: Vec<PaperClassErrors>,
+    /// The goals of the simulation, and whether our values meet them.
+    pub goals: Vec<PaperGoal>,
 }
 
 /// Tables of a study that are measured, or can be.
@@ -57,7 +61,7 @@ pub struct PaperFigure {
     pub name: String,
     /// Its description.
     pub title: String,
-    /// Whether our values are stored; without them there is nothing to draw.
+    /// True if there are values of ours; without them there is nothing to draw.
     pub ours: bool,
 }
 
@@ -66,16 +70,12 @@ pub struct PaperFigure {
 pub struct Study {
     /// The study.
     pub paper: Paper,
-    /// Its tables: the published values, and ours if they are stored.
+    /// Its tables: the published values, and ours.
     pub tables: Vec<PaperTable>,
-    /// The errors of our stored values, by class: each published cell once.
-    pub classes: Vec<PaperClassErrors>,
     /// Number of constants that were taken from published cells.
     pub constants: usize,
     /// Number of constants from elsewhere or assumed.
     pub assumed: usize,
-    /// The goals of the simulation, and whether they are met, if our values are stored.
-    pub goals: Vec<PaperGoal>,
     /// Its experiment files and the files that they name, for `/files/`.
     pub files: Vec<String>,
     /// The tables that take real time: measured live always, or on the wire on request.
@@ -98,9 +98,12 @@ pub struct PaperTable {
     pub columns: Vec<PaperColumn>,
     /// Its rows.
     pub rows: Vec<PaperRow>,
-    /// Whether our values are stored.
+    /// True if there are values of ours.
     pub ours: bool,
-    /// The backend of our latest values; missing if none are stored.
+    /// True if this server found them; otherwise the program came with them.
+    #[serde(default)]
+    pub here: bool,
+    /// The backend of our latest values; missing without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Backend>,
 }
@@ -135,7 +138,7 @@ pub struct PaperCell {
     pub published: Option<String>,
     /// Whether the printed value is in doubt.
     pub doubtful: bool,
-    /// Our value; null if it is not stored.
+    /// Our value; null if there is none.
     #[schema(required = true)]
     pub ours: Option<f64>,
     /// The relative error of our value.

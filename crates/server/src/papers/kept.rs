@@ -48,9 +48,28 @@ pub(super) fn keep(app: &App, results: &Results) -> Result<StudyResult, ApiError
     Ok(kept)
 }
 
-/// A figure that is kept.
-pub(super) fn figure(app: &App, study: &Study, file: &str) -> Result<Vec<u8>, ApiError> {
-    let path = folder(app, study).join(file);
+/// A study with our values: those found here, and elsewhere those that the program came with.
+pub(super) fn ours(app: &App, study: &'static Study) -> Result<(Results, Option<StudyResult>), ApiError> {
+    let kept = read(app, study)?;
+    let mut results = trunkline_papers::accepted(study).map_err(super::repeat::failure)?;
+    shown::fill(&mut results, kept.as_ref().map_or(&[], |kept| &kept.tables));
+    Ok((results, kept))
+}
+
+/// A figure: drawn from our values, or as it was drawn when the study was repeated.
+pub(super) fn figure(
+    app: &App,
+    study: &'static Study,
+    figure: &str,
+    kind: &str,
+) -> Result<Vec<u8>, ApiError> {
+    if kind == "svg"
+        && let Some(svg) = trunkline_papers::picture(&ours(app, study)?.0, figure)
+    {
+        return Ok(svg.into_bytes());
+    }
+    let file = format!("{figure}.{kind}");
+    let path = folder(app, study).join(&file);
     fs::read(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => ApiError::not_found(format_args!(
             "no stored results for `{file}`: repeat the study with `POST /papers/{}`",
@@ -60,7 +79,7 @@ pub(super) fn figure(app: &App, study: &Study, file: &str) -> Result<Vec<u8>, Ap
     })
 }
 
-/// Whether there is such a figure to show.
+/// True if a figure was drawn when the study was repeated.
 pub(super) fn has_figure(app: &App, study: &Study, figure: &str) -> bool {
     folder(app, study).join(format!("{figure}.svg")).is_file()
 }
@@ -148,6 +167,7 @@ mod tests {
             rows: ours.iter().enumerate().map(row).collect(),
             ours: ours.iter().any(Option::is_some),
             on: None,
+            here: false,
         }
     }
 

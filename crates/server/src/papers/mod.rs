@@ -10,7 +10,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use trunkline_papers::studies;
 
-use crate::api::{ApiError, JobKind, JobStarted, NewStudy, Paper, Study};
+use crate::api::{ApiError, JobKind, JobStarted, NewStudy, Paper, PaperTable, Study};
 use crate::app::{App, Shared};
 use crate::extract::{Body, Path};
 use crate::jobs::{Job, NewJob};
@@ -18,10 +18,14 @@ use crate::jobs::{Job, NewJob};
 /// Lists the studies that can be repeated.
 #[utoipa::path(get, path = "/papers", tag = "studies", responses((status = 200, body = Vec<Paper>)))]
 pub(crate) async fn list(State(app): Shared) -> Result<Json<Vec<Paper>>, ApiError> {
-    app.blocking(|app| Ok(Json(studies().iter().map(|study| paper(app, study)).collect()))).await
+    app.blocking(|app| {
+        let shown = studies().iter().map(|study| Ok(paper(app, &kept::ours(app, study)?.0)));
+        Ok(Json(shown.collect::<Result<_, ApiError>>()?))
+    })
+    .await
 }
 
-/// A study with its tables: the published values, and ours if they are stored.
+/// A study with its tables: the published values, and ours as they were found here last, or as the program came with them.
 #[utoipa::path(
     get, path = "/papers/{name}", tag = "studies", params(("name" = String, Path, description = "The study")),
     responses((status = 200, body = Study))
@@ -29,16 +33,15 @@ pub(crate) async fn list(State(app): Shared) -> Result<Json<Vec<Paper>>, ApiErro
 pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Result<Json<Study>, ApiError> {
     let study = find(&name)?;
     app.blocking(move |app| {
-        let kept = kept::read(app, study)?;
-        let mut results = trunkline_papers::published(study).map_err(repeat::failure)?;
-        shown::fill(&mut results, kept.as_ref().map_or(&[], |kept| &kept.tables));
+        let (results, kept) = kept::ours(app, study)?;
+        let kept = kept.map_or_else(Vec::new, |kept| kept.tables);
+        let is_here = |name: &str| kept.iter().any(|table| table.name == name && table.ours);
+        let with_origin = |table: PaperTable| PaperTable { here: is_here(&table.name), ..table };
         Ok(Json(Study {
-            paper: paper(app, study),
-            tables: shown::tables(&results),
-            classes: shown::class_errors(&results),
+            paper: paper(app, &results),
+            tables: shown::tables(&results).into_iter().map(with_origin).collect(),
             constants: study.constants(),
             assumed: study.elsewhere.len(),
-            goals: kept.map_or_else(Vec::new, |kept| kept.goals),
             files: study.experiment_files().map(str::to_owned).collect(),
             real_time: shown::real_time(study)?,
             job: at_work(app, study).map(|job| job.id().to_owned()),
@@ -71,7 +74,7 @@ pub(crate) async fn repeat(
     Ok((StatusCode::CREATED, Json(JobStarted { job: job.id().to_owned() })))
 }
 
-/// A figure of a study, if our results are stored: `NAME.svg` or `NAME.png`.
+/// A figure of a study, if there are values of ours: `NAME.svg`, or `NAME.png` of one that was repeated here.
 #[utoipa::path(
     get, path = "/papers/{name}/figures/{file}", tag = "studies",
     params(
@@ -97,7 +100,9 @@ pub(crate) async fn figure(
             figure.escape_debug()
         )));
     }
-    let bytes = app.blocking(move |app| kept::figure(app, study, &file)).await?;
+    let figure = figure.to_owned();
+    let ending = if kind == "image/png" { "png" } else { "svg" };
+    let bytes = app.blocking(move |app| kept::figure(app, study, &figure, ending)).await?;
     Ok(([(header::CONTENT_TYPE, kind)], bytes).into_response())
 }
 
@@ -120,8 +125,8 @@ pub(crate) async fn file(Path((name, path)): Path<(String, String)>) -> Result<R
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
 }
 
-fn paper(app: &App, study: &trunkline_papers::Study) -> Paper {
-    shown::paper(study, |figure| kept::has_figure(app, study, figure))
+fn paper(app: &App, results: &trunkline_papers::Results) -> Paper {
+    shown::paper(results, |figure| kept::has_figure(app, results.study, figure))
 }
 
 fn find(name: &str) -> Result<&'static trunkline_papers::Study, ApiError> {

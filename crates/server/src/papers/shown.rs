@@ -12,8 +12,10 @@ use crate::api::{
     PaperRealTime, PaperRow, PaperTable, PaperTableName,
 };
 
-/// A study; `ours` says of which of its figures ours is kept.
-pub(super) fn paper(study: &trunkline_papers::Study, ours: impl Fn(&str) -> bool) -> Paper {
+/// A study with our values; `is_kept` says which of its figures were drawn when it was repeated.
+pub(super) fn paper(results: &Results, is_kept: impl Fn(&str) -> bool) -> Paper {
+    let (study, drawn) = (results.study, trunkline_papers::drawn(results));
+    let ours = |name: &str| drawn.iter().any(|drawn| drawn == name) || is_kept(name);
     let table = |table: &trunkline_papers::Table| PaperTableName {
         name: table.name.clone(),
         title: table.title.clone(),
@@ -26,6 +28,8 @@ pub(super) fn paper(study: &trunkline_papers::Study, ours: impl Fn(&str) -> bool
         reproduced: study.reproduced.clone(),
         tables: study.tables.iter().map(table).collect(),
         figures: figures(study).map(|(name, title)| PaperFigure { ours: ours(&name), name, title }).collect(),
+        classes: class_errors(results),
+        goals: goals(results),
     }
 }
 
@@ -55,7 +59,7 @@ pub(super) fn tables(results: &Results) -> Vec<PaperTable> {
 }
 
 /// The errors of each class, as the terminal prints them.
-pub(super) fn class_errors(results: &Results) -> Vec<PaperClassErrors> {
+fn class_errors(results: &Results) -> Vec<PaperClassErrors> {
     let worst = |worst: Option<(f64, String)>| worst.map(|(error, _)| error);
     let of_class = |ClassErrors { class, cells, errors, when_blind }| PaperClassErrors {
         class: self::class(class),
@@ -80,7 +84,7 @@ fn class(class: Class) -> PaperClass {
     }
 }
 
-/// Puts the kept values where these results have none.
+/// Puts the kept values in place of those that the program came with.
 pub(super) fn fill(results: &mut Results, kept: &[PaperTable]) {
     for found in &mut results.tables {
         let Some(table) = kept.iter().find(|table| table.name == found.table.name) else { continue };
@@ -89,7 +93,7 @@ pub(super) fn fill(results: &mut Results, kept: &[PaperTable]) {
             let keys = keys(row);
             let Some(kept) = table.rows.iter().find(|kept| kept.keys == keys) else { continue };
             for (cell, kept) in row.cells.iter_mut().zip(&kept.cells) {
-                cell.simulated = cell.simulated.or(kept.ours);
+                cell.simulated = kept.ours.or(cell.simulated);
             }
         }
     }
@@ -121,6 +125,7 @@ fn table(results: &Results, found: &TableResults) -> PaperTable {
         keys: found.table.keys.clone(),
         columns: found.table.metrics.iter().map(column).collect(),
         ours: rows.iter().any(has_ours),
+        here: false,
         // What follows from a formula was not run anywhere.
         on: rows.iter().any(|row| was_run(found, row)).then(|| found.on.into()),
         rows,

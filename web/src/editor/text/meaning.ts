@@ -1,8 +1,9 @@
 /** What may stand at a place of the text: keys of a table, and values of a key, as the schema says. */
 
 import type { Drawing, FormKey, FormSchema, Json, Tree } from '../../api/types';
+import { quantityOf } from '../form/quantity';
 import { rangeOf, suggestionsOf } from '../form/units';
-import { directionKeys, formKeys, itemOf, items, keysOf, mended, section, typed, type PlacedProblem } from '../items';
+import { directionKeys, formKeys, itemOf, items, keysOf, mended, section, type PlacedProblem } from '../items';
 import { offsetOf } from '../locate';
 
 /** What the text is about to say: the table, and the key whose value is written, if one is. */
@@ -117,8 +118,7 @@ export function fixOf(text: string, problem: PlacedProblem, schema: FormSchema |
   const key = keysAt(problem.path.slice(0, -1), schema, drawing).find(({ name }) => name === problem.path.at(-1));
   const [from, to] = [offsetOf(text, problem.line, problem.column), offsetOf(text, problem.end_line, problem.end_column)];
   const old = text.slice(from, to);
-  const value = /^"[^"\\]*"$/.test(old) ? old.slice(1, -1) : /^[\d.]+$/.test(old) ? old : undefined;
-  if (!key || value === undefined) return undefined;
-  const better = typed(value, key);
-  return typeof better === 'string' && better !== value ? { from, to, text: JSON.stringify(better) } : undefined;
+  const value = /^"[^"\\]*"$/.test(old) ? old.slice(1, -1) : /^[\d.,]+$/.test(old) ? old : undefined;
+  const better = key && value !== undefined ? quantityOf(value, key, undefined)?.text : undefined;
+  return better !== undefined && better !== value ? { from, to, text: JSON.stringify(better) } : undefined;
 }
