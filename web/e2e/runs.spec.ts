@@ -1,4 +1,8 @@
 /** Runs while they are measured and afterwards: watched by several, stopped and resumed, tagged, found and deleted; plans. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { at, begin, draft, expect, experiment, finished, picture, run, server, test } from './use';
 
 /** Eight channels in real time on this machine. */
@@ -128,6 +132,78 @@ test('a run is stopped, and resumed to its end', async ({ page, request }) => {
   await page.getByRole('button', { name: 'Resume' }).click();
   await expect(page.getByRole('region', { name: 'Progress' })).toBeVisible();
   await expect(page.getByText('complete', { exact: true })).toBeVisible({ timeout: 150_000 });
+});
+
+test('after a restart of the server the page of a job says that it is over, and offers to resume it', async ({ browser, playwright }) => {
+  const [command, library] = [process.env.TRUNKLINE_TOKEN_COMMAND, process.env.TRUNKLINE_LIBRARY];
+  test.skip(!command || !library, 'a server from outside is not restarted');
+  test.setTimeout(150_000);
+  const [program, ...first] = (JSON.parse(command ?? '[]') as string[]).slice(0, -1);
+  const folder = mkdtempSync(join(tmpdir(), 'trunkline-restart-'));
+  const env = { ...process.env, TRUNKLINE_WEB: join(library ?? '', '../../dist'), TRUNKLINE_STORE: join(folder, 'store'), XDG_CONFIG_HOME: folder };
+  const begun = (port: string) =>
+    new Promise<{ child: ChildProcess; port: string }>((resolve, reject) => {
+      const child = spawn(program ?? '', [...first, '--no-login', '--listen', `127.0.0.1:${port}`], { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+      const read = (said: Buffer) => {
+        const found = /127\.0\.0\.1:([1-9]\d*)/.exec(said.toString())?.[1];
+        if (found) resolve({ child, port: found });
+      };
+      child.stdout?.on('data', read);
+      child.stderr?.on('data', read);
+      child.once('exit', () => reject(new Error('the server ended')));
+    });
+  const kill = ({ child }: { child: ChildProcess }) => child.pid && process.kill(-child.pid, 'SIGKILL');
+  let server = await begun('0');
+  const context = await browser.newContext();
+  const address = `http://127.0.0.1:${server.port}`;
+  const client = await playwright.request.newContext();
+  try {
+    const text = LIVE.replace('"6 s"', '"3 s"\nrepetitions = 3').replace('watched by two', 'begun before a restart');
+    const { job } = (await (await client.post(`${address}/api/v1/runs`, { data: { text, backend: 'live' } })).json()) as { job: string };
+    const page = await context.newPage();
+    await page.goto(`${address}/#/jobs/${job}`);
+    await expect.poll(() => page.locator('[data-received]').getAttribute('data-received').then(Number)).toBeGreaterThan(0);
+    kill(server);
+    server = await begun(server.port);
+    await expect(page.getByText('The server was restarted and no longer has this job')).toBeVisible();
+    await expect(page.getByRole('button', { name: 'Stop' })).toHaveCount(0);
+    await expect(page.getByText(/, stopped/)).toBeVisible();
+    await picture(page, 'restarted');
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await expect(page).not.toHaveURL(new RegExp(job));
+    await expect(page.getByRole('link', { name: 'See the results' })).toBeVisible({ timeout: 60_000 });
+  } finally {
+    await context.close();
+    await client.dispose();
+    kill(server);
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('the list of runs has the answer of each, opens by a click, and tags and deletes several at once', async ({ page, request }) => {
+  const text = experiment('one of several', { seconds: 1, repetitions: 1 });
+  const held = await run(request, text);
+  const broken = await run(request, text.replace('"< 150 ms"', '"< 10 ms"'));
+  await page.goto(at('/runs?name=one+of+several'));
+  const row = (id: number) => page.getByRole('row').filter({ has: page.getByRole('cell', { name: String(id), exact: true }) });
+  await expect(row(held)).toContainText('limits hold');
+  await expect(row(held)).toContainText(/latency p99 is .* ms at voice.count = \d/);
+  await expect(row(broken)).toContainText('limits broken');
+  await expect(row(broken)).toContainText(/voice latency p99\.9 is .* ms at voice.count = \d/);
+  await picture(page, 'runs-with-answers');
+  await row(broken).getByRole('cell').nth(6).click();
+  await expect(page).toHaveURL(new RegExp(`#/runs/${broken}$`));
+  await page.goBack();
+  for (const id of [held, broken]) await row(id).getByRole('checkbox').check();
+  await page.getByRole('button', { name: 'Tag 2 runs …' }).click();
+  await page.getByRole('dialog').getByLabel('New tag').fill('in one go');
+  await page.getByRole('dialog').getByRole('button', { name: 'Tag', exact: true }).click();
+  for (const id of [held, broken]) await expect(row(id)).toContainText('in one go');
+  for (const id of [held, broken]) await row(id).getByRole('checkbox').check();
+  await page.getByRole('button', { name: 'Delete 2 runs …' }).click();
+  await expect(page.getByRole('dialog')).toContainText(`Runs ${held}, ${broken} with all figures, traces and audio are removed`);
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await expect(page.getByText('No run fits.')).toBeVisible();
 });
 
 test('a run is tagged, found by its tag, and deleted after a question', async ({ page, request }) => {

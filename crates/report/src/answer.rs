@@ -21,19 +21,25 @@ const OF_LATE: &str = "late";
 /// The largest latency of a flow with audio, or of any flow if none has audio, and the largest share of audio that was lost or
 /// late. `None` if nothing was received.
 pub(crate) fn largest(view: &View, side: &Side) -> Option<String> {
-    let (latency, affected) = (figures::flow("latency_p99"), figures::flow("affected"));
+    let affected = figures::flow("affected");
     let audio = audible(view, side);
-    let flows = if audio.is_empty() { &view.flows } else { &audio };
-    let (flow, point, value) = worst(view, side, flows, latency)?;
-    let way = way(side, flow, latency);
-    let value = latency.quantity.show(value);
-    let mut text = format!("Largest: {flow} {way}{} is {value}{}", latency.name, at_point(view, point));
+    let mut text = format!("Largest: {}", largest_latency(view, side)?);
     if let Some((flow, point, value)) = worst(view, side, &audio, affected).filter(|(.., value)| *value > 0.0)
     {
         let value = affected.quantity.show(value);
         text += &format!("; {value} of {flow} is lost or late{}", at_point(view, point));
     }
     Some(text + ".")
+}
+
+/// `voice round-trip latency p99 is 302 ms at bulk.count = 4`.
+pub(crate) fn largest_latency(view: &View, side: &Side) -> Option<String> {
+    let latency = figures::flow("latency_p99");
+    let audio = audible(view, side);
+    let flows = if audio.is_empty() { &view.flows } else { &audio };
+    let (flow, point, value) = worst(view, side, flows, latency)?;
+    let (way, value) = (way(side, flow, latency), latency.quantity.show(value));
+    Some(format!("{flow} {way}{} is {value}{}", latency.name, at_point(view, point)))
 }
 
 /// A sentence on audio that nobody can listen to although the limits hold, because none is about it; empty without such audio.

@@ -17,7 +17,7 @@ use crate::output::{
     RunLimit, RunSummary,
 };
 use crate::units::Quantity;
-use crate::verdict::{Outcome, Verdict, headline};
+use crate::verdict::{Headline, Outcome, Verdict, headline};
 use crate::view::{Side, Subject, View, counted, is_cut_short, over_repetitions, value_on};
 
 /// The name of the layout of [`json`].
@@ -95,6 +95,15 @@ fn described(
         source: definition.map_or("", |definition| definition.source).to_owned(),
         rank,
     }
+}
+
+/// The answer of a run in a list of runs.
+pub fn run_answer(run: &StoredRun) -> output::RunAnswer {
+    let view = View::new(run, None);
+    let side = &view.sides[0];
+    let Headline { outcome, text, key_figure } = headline(&view, side);
+    let figure = key_figure.or_else(|| crate::answer::largest_latency(&view, side));
+    output::RunAnswer { outcome: outcome.map(LimitOutcome::from), figure, headline: text }
 }
 
 fn of_run(view: &View, side: &Side) -> ReportRun {

@@ -45,7 +45,7 @@ pub use crate::definition::{Meaning, meanings};
 pub use crate::html::{
     EmbeddedPage, EmbeddedSound, EmbeddedSounds, REPORT_SCRIPT, figure_section, html, page, whole_html,
 };
-pub use crate::json::{FORMAT, KIND, bundle_figures, figures, json, report};
+pub use crate::json::{FORMAT, KIND, bundle_figures, figures, json, report, run_answer};
 pub use crate::png::png;
 pub use crate::single::{figure_names, figure_svg, flow_figures};
 pub use crate::terminal::{cautions, one_line, terminal, terminal_comparison};

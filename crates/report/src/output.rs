@@ -92,6 +92,19 @@ pub enum Status {
     Partial,
 }
 
+/// The answer of a run in a list: its verdict and its most important figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunAnswer {
+    /// The outcome of all limits; missing if the file sets no limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<LimitOutcome>,
+    /// The worst figure of the limit that is broken most, or the largest latency: `voice latency p99 is 302 ms at bulk.count = 4`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figure: Option<String>,
+    /// The headline of the run.
+    pub headline: String,
+}
+
 /// A run, without its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunSummary {

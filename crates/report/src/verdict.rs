@@ -128,6 +128,19 @@ impl<'a> Verdict<'a> {
         measured.reduce(|worst, p| if wrong_way(p) > wrong_way(worst) { p } else { worst })
     }
 
+    /// `voice latency p99 is 302 ms at bulk.count = 4`, where it fares worst; `None` if it was not measured.
+    fn key_figure(&self, view: &View, side: &Side) -> Option<String> {
+        let worst = self.worst()?;
+        let at = answer::at_point(view, worst.point);
+        let value = self.figure.quantity.show(worst.estimate?.mean);
+        let way = answer::way(side, limited::name(self.limit, view), self.figure);
+        let whose = match self.whose.strip_prefix("each ") {
+            Some(name) => format!("the worst {name}"),
+            None => self.whose.clone(),
+        };
+        Some(format!("{whose} {way}{} is {value}{at}", self.figure.name))
+    }
+
     /// How many times the bound is exceeded at the worst point, or the figure is short of it. Infinite for a bound of zero.
     fn excess(&self) -> f64 {
         let mean = self.worst().and_then(|worst| worst.estimate).map_or(0.0, |estimate| estimate.mean);
@@ -215,6 +228,8 @@ pub(crate) fn points_phrase(indices: &[u32], view: &View) -> String {
 pub(crate) struct Headline {
     pub(crate) outcome: Option<Outcome>,
     pub(crate) text: String,
+    /// The worst figure of a limit that is broken.
+    pub(crate) key_figure: Option<String>,
 }
 
 /// The headline of one side. That of a part of a run says which part it is.
@@ -231,7 +246,7 @@ fn of_own_points(view: &View, side: &Side) -> Headline {
     let measured = view.points().iter().filter(|p| side.point(p.index).is_some_and(has_data)).count();
     if measured == 0 {
         let text = "Nothing was measured to the end yet.".to_owned();
-        return Headline { outcome: Some(Outcome::NotMeasured), text };
+        return Headline { outcome: Some(Outcome::NotMeasured), text, key_figure: None };
     }
     let verdicts: Vec<Verdict> = view.limits().iter().map(|limit| Verdict::of(limit, view, side)).collect();
     if verdicts.is_empty() {
@@ -247,7 +262,7 @@ fn of_own_points(view: &View, side: &Side) -> Headline {
         let largest = answer::largest(view, side).filter(|_| !side.is_unfinished());
         let largest = largest.map_or_else(String::new, |largest| format!(" {largest}"));
         let text = format!("{measured} measured; the file sets no limits.{largest}");
-        return Headline { outcome: None, text };
+        return Headline { outcome: None, text, key_figure: None };
     }
     let of_outcome = |outcome| verdicts.iter().filter(|v| v.outcome() == outcome).count();
     let broken: Vec<&Verdict> = verdicts.iter().filter(|v| v.outcome() == Outcome::Broken).collect();
@@ -281,22 +296,11 @@ fn of_own_points(view: &View, side: &Side) -> Headline {
         let farthest =
             farthest.enumerate().reduce(|worst, other| if other.1 > worst.1 { other } else { worst });
         let first = farthest.and_then(|(place, _)| broken.get(place)).unwrap_or(first);
-        if let Some(worst) = first.worst()
-            && let Some(estimate) = worst.estimate
-        {
-            let at = answer::at_point(view, worst.point);
-            let value = first.figure.quantity.show(estimate.mean);
-            let way = answer::way(side, limited::name(first.limit, view), first.figure);
-            let whose = match first.whose.strip_prefix("each ") {
-                Some(name) => format!("the worst {name}"),
-                None => first.whose.clone(),
-            };
-            text += &format!(
-                ". Worst: {whose} {way}{} is {value}{at} (limit {})",
-                first.figure.name, first.limit.condition
-            );
+        let key_figure = first.key_figure(view, side);
+        if let Some(figure) = &key_figure {
+            text += &format!(". Worst: {figure} (limit {})", first.limit.condition);
         }
-        return Headline { outcome: Some(Outcome::Broken), text: text + "." };
+        return Headline { outcome: Some(Outcome::Broken), text: text + ".", key_figure };
     }
     if side.is_unfinished() {
         let info = side.info();
@@ -307,7 +311,7 @@ fn of_own_points(view: &View, side: &Side) -> Headline {
             if judged { "No limit is broken so far" } else { "No limit can be judged" },
             info.repetitions_done,
         );
-        return Headline { outcome: Some(Outcome::NotMeasured), text };
+        return Headline { outcome: Some(Outcome::NotMeasured), text, key_figure: None };
     }
     let unknown = of_outcome(Outcome::NotMeasured);
     if unknown > 0 {
@@ -316,13 +320,13 @@ fn of_own_points(view: &View, side: &Side) -> Headline {
             if unknown == 1 { "one".to_owned() } else { unknown.to_string() },
             if points > 1 { " at every point" } else { "" }
         );
-        return Headline { outcome: Some(Outcome::NotMeasured), text };
+        return Headline { outcome: Some(Outcome::NotMeasured), text, key_figure: None };
     }
     let holding = of_outcome(Outcome::Holds);
     let hold = match (holding, limits) {
         (0, _) => {
             let text = "No limit applies: the flows that they name have no members.".to_owned();
-            return Headline { outcome: Some(Outcome::NotApplicable), text };
+            return Headline { outcome: Some(Outcome::NotApplicable), text, key_figure: None };
         }
         (1, 1) => "The limit holds".to_owned(),
         (2, 2) => "Both limits hold".to_owned(),
@@ -345,7 +349,7 @@ fn of_own_points(view: &View, side: &Side) -> Headline {
         }
     };
     let text = format!("{hold}{at}{}", answer::unusable(view, side));
-    Headline { outcome: Some(Outcome::Holds), text }
+    Headline { outcome: Some(Outcome::Holds), text, key_figure: None }
 }
 
 fn has_data(point: &StoredPoint) -> bool {

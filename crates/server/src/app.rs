@@ -10,6 +10,7 @@ use trunkline_runner::WireMeans;
 use trunkline_store::{Store, StoredRun};
 
 use crate::access::Access;
+use crate::answers::Answers;
 use crate::api::{ApiError, Backend, MAIN_FILE};
 use crate::files::ServedFiles;
 use crate::jobs::Jobs;
@@ -43,6 +44,8 @@ pub(crate) struct App {
     pub(crate) predictions: Predictions,
     /// Moments of runs that are simulated again.
     pub(crate) rewinds: Predictions,
+    /// Answers of runs, for lists.
+    pub(crate) answers: Answers,
     /// Places for watchers.
     pub(crate) watchers: Arc<Semaphore>,
     /// True once the server is shutting down.
@@ -66,6 +69,7 @@ impl App {
             jobs: Jobs::new(),
             predictions: Predictions::new(),
             rewinds: Predictions::new(),
+            answers: Answers::default(),
             watchers: Arc::new(Semaphore::new(MOST_WATCHERS)),
             closing: watch::Sender::new(false),
         }

@@ -10,6 +10,7 @@
 //! It has no logic that another face would need: that is in the libraries which it calls.
 
 mod access;
+mod answers;
 pub mod api;
 mod app;
 mod assets;

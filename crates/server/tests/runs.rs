@@ -188,6 +188,11 @@ fn runs_are_listed_page_by_page_and_by_what_they_are() {
     let second = list(&format!("?limit=2&before={}", ids[1]));
     assert_eq!((numbers(&second), &second["next"]), (vec![ids[0]], &Value::Null));
 
+    for run in second["runs"].as_array().unwrap() {
+        assert_eq!(run["answer"]["outcome"], "holds", "{run}");
+        assert!(run["answer"]["figure"].as_str().unwrap().starts_with("voice latency p99 is "), "{run}");
+    }
+
     let tag = format!("/api/v1/runs/{}/tags/for%20the%20paper", ids[1]);
     assert_eq!(server.ask("PUT", &tag, &[], None).status, 204);
     assert_eq!(numbers(&list("?tag=for%20the%20paper")), [ids[1]]);

@@ -1666,8 +1666,17 @@ export interface components {
             /** @description The experiment file's text. */
             text: string;
         };
+        /** @description The answer of a run in a list: its verdict and its most important figure. */
+        RunAnswer: {
+            /** @description The worst figure of the limit that is broken most, or the largest latency: `voice latency p99 is 302 ms at bulk.count = 4`. */
+            figure?: string | null;
+            /** @description The headline of the run. */
+            headline: string;
+            outcome?: components["schemas"]["LimitOutcome"] | null;
+        };
         /** @description A stored run, without its results. */
         RunInfo: components["schemas"]["RunSummary"] & {
+            answer?: components["schemas"]["RunAnswer"] | null;
             /** @description The job of this server that executes it now. */
             job?: string | null;
         };

@@ -53,8 +53,8 @@ pub use rewind::{
 };
 pub use runs::{
     Axis, Backend, Cdf, FigureName, FlowOverTime, FlowSound, Imported, Limit, Moment, NewRun, OverTime,
-    Pieces, QueueOverTime, Run, RunInfo, RunList, RunPoint, RunRepetition, RunStarted, RunSummary, Status,
-    TraceName,
+    Pieces, QueueOverTime, Run, RunAnswer, RunInfo, RunList, RunPoint, RunRepetition, RunStarted, RunSummary,
+    Status, TraceName,
 };
 pub use server::{Login, ServerBackend, ServerInfo};
 

@@ -1,7 +1,7 @@
 //! Stored runs.
 
 use serde::{Deserialize, Serialize};
-pub use trunkline_report::output::{Axis, Backend, RunSummary, Status};
+pub use trunkline_report::output::{Axis, Backend, RunAnswer, RunSummary, Status};
 use utoipa::ToSchema;
 
 use super::Report;
@@ -15,6 +15,9 @@ pub struct RunInfo {
     /// The job of this server that executes it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// Its answer, in lists. Missing while it runs, and until the server has read its results: ask again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<RunAnswer>,
 }
 
 /// Some of the stored runs.

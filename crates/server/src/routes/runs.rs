@@ -82,15 +82,13 @@ pub(crate) async fn list(
         let mut runs = app.store.runs()?;
         runs.retain(|run| filter.matches(run));
         let total = runs.len();
-        let mut page: Vec<RunInfo> = runs
-            .iter()
-            .rev()
-            .filter(|run| wanted.before.is_none_or(|before| run.id < before))
-            .take(limit + 1)
-            .map(|run| app.shown(run))
-            .collect();
-        let is_last = page.len() <= limit;
-        page.truncate(limit);
+        runs.reverse();
+        runs.retain(|run| wanted.before.is_none_or(|before| run.id < before));
+        let is_last = runs.len() <= limit;
+        runs.truncate(limit);
+        let answers = app.answers.of(&app.store, &runs);
+        let page: Vec<RunInfo> =
+            runs.iter().zip(answers).map(|(run, answer)| RunInfo { answer, ..app.shown(run) }).collect();
         let next = page.last().filter(|_| !is_last).map(|run| run.summary.id);
         Ok(Json(RunList { runs: page, total, next }))
     })
@@ -175,7 +173,7 @@ pub(super) fn whole(
             .collect(),
     });
     Run {
-        info: RunInfo { summary: (&run.info).into(), job: None },
+        info: RunInfo { summary: (&run.info).into(), job: None, answer: None },
         axes: run.axes.iter().map(Into::into).collect(),
         limits: run.limits.iter().map(Into::into).collect(),
         points: points.collect(),
@@ -282,7 +280,7 @@ impl App {
             trunkline_store::Status::Running => self.jobs.of_run(info.id).map(|job| job.id().to_owned()),
             _ => None,
         };
-        RunInfo { summary: info.into(), job }
+        RunInfo { summary: info.into(), job, answer: None }
     }
 }
 
