@@ -477,8 +477,8 @@ pub struct Paper {
     pub jobs: Option<u16>,
 
     /// Find the constants of the model again from the published cells that they were taken from, instead of repeating the
-    /// study, and compare them with its files
-    #[arg(long, conflicts_with_all = ["tables", "out", "on", "repetitions", "blocks"])]
+    /// study, and compare them with its files. TABLE leaves only the constants that were taken from these tables
+    #[arg(long, conflicts_with_all = ["out", "on", "repetitions", "blocks"])]
     pub calibrate: bool,
 
     /// Exit with code 3 if a goal is missed, or with `--calibrate` a constant is not found again

@@ -27,8 +27,8 @@ pub fn constant(study: &'static Study, found: &Recalibrated) -> StudyConstant {
         paper: &study.name,
         constant: found.constant.clone(),
         cells: found.cells.clone(),
-        value: found.value,
-        found: found.found,
+        value: json_of(&found.value),
+        found: found.found.as_ref().map(json_of),
         unit: found.unit.clone(),
         within: found.within,
     }
@@ -91,11 +91,14 @@ pub fn listed(studies: &'static [Study]) -> Studies {
 }
 
 fn keys(keys: &Keys) -> BTreeMap<String, Json> {
-    let cell = |value: &Value| match value {
+    keys.0.iter().map(|(column, value)| ((*column).to_owned(), json_of(value))).collect()
+}
+
+fn json_of(value: &Value) -> Json {
+    match value {
         Value::Number(value) => Json::Number(number(*value)),
         Value::Word(word) => Json::String(word.clone()),
-    };
-    keys.0.iter().map(|(column, value)| ((*column).to_owned(), cell(value))).collect()
+    }
 }
 
 /// Whole numbers without a point, as the tables print them.

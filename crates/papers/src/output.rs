@@ -95,19 +95,33 @@ pub struct StudyConstant {
     /// The published cells that it is found from.
     pub cells: String,
     /// Its value in the study's files.
-    pub value: f64,
+    #[schema(schema_with = value)]
+    pub value: Value,
     /// The value that the cells give; null if none near that of the files fits.
-    #[schema(required = true)]
-    pub found: Option<f64>,
-    /// The unit of both; empty for a number.
+    #[schema(required = true, schema_with = found)]
+    pub found: Option<Value>,
+    /// The unit of both; empty for a number or a word.
     pub unit: String,
     /// The largest difference of the two, as a share of the value.
     pub within: f64,
 }
 
 fn numbers_or_words() -> Object {
-    let either =
-        ObjectBuilder::new().schema_type(SchemaType::Array(vec![Type::Number, Type::String])).build();
-    let all = ObjectBuilder::new().additional_properties(Some(Schema::Object(either)));
+    let all = ObjectBuilder::new().additional_properties(Some(Schema::Object(one_of(&[]).build())));
     all.description(Some("The row's key columns, by their names: numbers or words.")).build()
+}
+
+fn value() -> Object {
+    one_of(&[]).description(Some("Its value in the study's files: a number or a word.")).build()
+}
+
+fn found() -> Object {
+    let doc = "The value that the cells give; null if none near that of the files fits.";
+    one_of(&[Type::Null]).description(Some(doc)).build()
+}
+
+/// A number, a word, or one of these.
+fn one_of(others: &[Type]) -> ObjectBuilder {
+    let types = [Type::Number, Type::String].into_iter().chain(others.iter().cloned());
+    ObjectBuilder::new().schema_type(SchemaType::Array(types.collect()))
 }

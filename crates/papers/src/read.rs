@@ -49,8 +49,6 @@ struct Written {
     #[serde(default)]
     calibration: Vec<Calibration>,
     #[serde(default)]
-    not_repeated: Vec<String>,
-    #[serde(default)]
     repeat: Vec<Repeat>,
     #[serde(default)]
     elsewhere: Vec<String>,
@@ -269,8 +267,18 @@ impl Reader<'_> {
             let (path, columns) =
                 (format!("calibration/{place}"), core::slice::from_ref(&calibration.column));
             self.selection(&path, &calibration.tables, columns, &calibration.only, &tables);
-            if (calibration.rule == Rule::Formula) != calibration.formula.is_some() {
-                self.wrong(&path, "the rule `formula` needs a `formula`, and no other rule has one");
+            let has_formula = matches!(calibration.rule, Rule::Formula | Rule::Quantum);
+            if has_formula != calibration.formula.is_some() {
+                self.wrong(
+                    &path,
+                    "the rules `formula` and `quantum` need a `formula`, and no other rule has one",
+                );
+            }
+            if (calibration.rule == Rule::Choice) != calibration.choices.contains(&calibration.value) {
+                self.wrong(
+                    &path,
+                    "the rule `choice` needs `choices` with the `value`, and no other rule has them",
+                );
             }
         }
         for (place, repeat) in written.repeat.iter().enumerate() {
@@ -293,7 +301,6 @@ impl Reader<'_> {
             notes: written.note,
             classes: written.class,
             calibrations: written.calibration,
-            not_repeated: written.not_repeated,
             repeats: written.repeat,
             elsewhere: written.elsewhere,
             not_reproduced: written.not_reproduced,

@@ -303,7 +303,7 @@ impl Prepared {
 }
 
 /// The tables of these names, in the study's order.
-fn chosen(study: &'static Study, names: &[&str]) -> Result<Vec<&'static Table>, PaperError> {
+pub(crate) fn chosen(study: &'static Study, names: &[&str]) -> Result<Vec<&'static Table>, PaperError> {
     for name in names {
         if study.table(name).is_none() {
             let known: Vec<String> = study.tables.iter().map(|table| format!("`{}`", table.name)).collect();

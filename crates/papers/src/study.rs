@@ -43,8 +43,6 @@ pub struct Study {
     pub classes: Vec<Classed>,
     /// The calibrations that can be repeated.
     pub calibrations: Vec<Calibration>,
-    /// Constants whose method is not written down well enough to repeat it, and why.
-    pub not_repeated: Vec<String>,
     /// Cells that say again what others say.
     pub repeats: Vec<Repeat>,
     /// Constants that were taken from no cell: from other documents, or assumed.
@@ -390,7 +388,7 @@ pub struct Classed {
 }
 
 /// A calibration: a constant and the cells that it is found from.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// The constant, as a class names it, or the part of that name that all constants found so share.
@@ -413,6 +411,9 @@ pub struct Calibration {
     pub rule: Rule,
     /// A key column: the cells are the growth of the column from its smallest value to its largest, in the mean over rows.
     pub growth: Option<String>,
+    /// The values, as `value` is written, among which the rule `choice` chooses.
+    #[serde(default)]
+    pub choices: Vec<String>,
     /// The formula of each cell (`cell`) and the key columns of its row.
     #[serde(default, deserialize_with = "optional")]
     pub(crate) formula: Option<Expression<String>>,
@@ -432,6 +433,10 @@ pub enum Rule {
     LeastSquares,
     /// A formula gives one constant for each cell.
     Formula,
+    /// Of several choices, that of the files gives the smallest sum of squared errors.
+    Choice,
+    /// Whole multiples of the constant lie nearest to what a formula makes of the published cells.
+    Quantum,
 }
 
 /// Cells that say again what others say, so that medians, counts and goals leave them out.

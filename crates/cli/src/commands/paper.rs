@@ -37,7 +37,7 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
     };
 
     if arguments.calibrate {
-        return calibrate(global, study, how, arguments.strict);
+        return calibrate(global, study, &tables, how, arguments.strict);
     }
     let display = Display::new();
     let results = trunkline_papers::run(study, &tables, how, &display);
@@ -72,7 +72,13 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
 }
 
 /// Constants found again, each printed at once.
-fn calibrate(global: &Global, study: &'static Study, how: How<'_>, strict: bool) -> Result<u8, Failure> {
+fn calibrate(
+    global: &Global,
+    study: &'static Study,
+    tables: &[&str],
+    how: How<'_>,
+    strict: bool,
+) -> Result<u8, Failure> {
     let mut told = |constant: &Recalibrated| {
         if global.json {
             output::print_json(&trunkline_papers::constant(study, constant));
@@ -81,12 +87,8 @@ fn calibrate(global: &Global, study: &'static Study, how: How<'_>, strict: bool)
             output::print(format_args!("{} {}: {}", outcome.sign(), constant.constant, constant.sentence()));
         }
     };
-    let found = trunkline_papers::calibrate(study, how, &(), &mut told).map_err(|error| failure(&error))?;
-    if !study.not_repeated.is_empty() {
-        let say: fn(&str) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
-        say("\nNot repeated:");
-        study.not_repeated.iter().for_each(|constant| say(&format!("- {constant}")));
-    }
+    let found =
+        trunkline_papers::calibrate(study, tables, how, &(), &mut told).map_err(|error| failure(&error))?;
     if how.stop.load(Ordering::Relaxed) {
         output::warn("stopped early: not all constants were found");
         return Ok(output::INTERRUPTED);

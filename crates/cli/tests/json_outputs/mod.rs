@@ -224,7 +224,7 @@ fn results_of_files_and_runs_are_described() {
         &["kernel", "list"],
         &["papers"],
         &["paper", "hawley1989", "table02"],
-        &["paper", "lamont1998", "--calibrate"],
+        &["paper", "schiavoni2013", "table03", "--calibrate"],
         &["listen", "sent.wav", "received.wav"],
         &["learn", "--over", "line.toml", "--gentle"],
         &["learn", "--over", "line.toml", "--watch", "3 min"],
