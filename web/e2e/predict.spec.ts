@@ -130,6 +130,17 @@ test('from the first page to an answer is one click', async ({ page }) => {
   await expect(page).toHaveURL(/#\/edit$/);
 });
 
+test('what is swept says of which value the prediction is', async ({ page }) => {
+  await draft(page, experiment('values', { seconds: 1 }));
+  await page.goto(at('/edit'));
+  const mark = page.getByTitle('Swept: voice.count: 1, 6');
+  await expect(mark).toHaveText('count = 6');
+  await bar(page).getByRole('button', { name: 'The point before' }).click();
+  await expect(mark).toHaveText('count = 1');
+  await page.getByRole('checkbox', { name: 'Predict' }).uncheck();
+  await expect(mark).toHaveText('swept');
+});
+
 test('a classic study is repeated after one click, published beside ours, and the gallery has figures on a first visit', async ({ page }) => {
   test.setTimeout(240_000);
   await page.goto(at('/papers'));

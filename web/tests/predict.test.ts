@@ -43,7 +43,8 @@ describe('a prediction', () => {
                 links: [
                   { link: 'trunk a>b', utilisation: estimate(0.983), dropped: [{ 'queue-full': 11, policed: 2 }] },
                   { link: 'trunk b>a', utilisation: estimate(0.1), dropped: [{}] },
-                  { link: 'trunk-2 a>b', utilisation: estimate(0.5), dropped: [{}] },
+                  { link: 'trunk-2 a>b', utilisation: estimate(0.5), sojourn_p99: estimate(0.012), dropped: [{}] },
+                  { link: 'air a>b', utilisation: null, dropped: [{}] },
                 ],
                 media: [],
               },
@@ -73,6 +74,10 @@ describe('a prediction', () => {
     expect(ofLink(found('holds', 0), 'trunk')).toMatchObject({ text: '98 % used · 13 dropped', fate: 'bad' });
     expect(ofLink(found('holds', 0), 'trunk-2')).toMatchObject({ text: '50 % used', fate: 'plain' });
     expect(ofLink(found('holds', 0), 'none')).toBeUndefined();
+    // What has no queue waits for nothing, and what has no rate is never busy.
+    expect(ofLink(found('holds', 0), 'trunk')?.title).toBe('Predicted for trunk: 98 % used, 13 dropped.');
+    expect(ofLink(found('holds', 0), 'trunk-2')?.title).toBe('Predicted for trunk-2: 50 % used, queue 12 ms at p99.');
+    expect(ofLink(found('holds', 0), 'air')).toBeUndefined();
   });
 });
 

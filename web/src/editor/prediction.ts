@@ -42,14 +42,15 @@ export function ofFlow({ report }: Prediction, name: string, isBulk: boolean): T
 /** How busy a link is, in the direction that is busier, and what it drops. */
 export function ofLink({ report }: Prediction, name: string): (Told & { used: number }) | undefined {
   const directions = report.points[0]?.runs[0]?.links.filter(({ link }) => link === name || link.startsWith(`${name} `)) ?? [];
-  if (directions.length === 0) return undefined;
   const medium = report.points[0]?.runs[0]?.media.find((each) => each.medium === name && each.station == null);
+  // A link without a rate is never busy.
+  if (!medium && directions.every((link) => link.utilisation == null)) return undefined;
   const used = (medium?.figures['channel_use'] as Estimate | null | undefined)?.mean ?? Math.max(...directions.map((link) => link.utilisation?.mean ?? 0));
   const drops = directions.flatMap(({ dropped }) => dropped.flatMap((causes) => Object.values(causes))).reduce((sum, count) => sum + count, 0);
   const waits = Math.max(...directions.map((link) => link['sojourn_p99']?.mean ?? 0));
-  const wait = waits > 0 ? `, queue ${show('time', rounded(waits))}` : '';
+  const wait = waits > 0 ? `, queue ${show('time', rounded(waits))} at p99` : '';
   const text = `${Math.round(used * 100)} % used${drops > 0 ? ` · ${drops.toLocaleString('en')} dropped` : ''}`;
-  return { text, used, fate: drops > 0 || used > 0.97 ? 'bad' : 'plain', title: `Predicted for ${name}: ${text.replace(' · ', ', ')}${wait} at p99.` };
+  return { text, used, fate: drops > 0 || used > 0.97 ? 'bad' : 'plain', title: `Predicted for ${name}: ${text.replace(' · ', ', ')}${wait}.` };
 }
 
 /** To three digits: more says nothing of one repetition. */
