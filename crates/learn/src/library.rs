@@ -224,8 +224,13 @@ impl Description {
 
     /// When it was learned, by its first line or the file's time.
     fn learned(&self) -> Option<Timestamp> {
-        let first = self.text.lines().next().and_then(|line| line.strip_prefix("# Learned "));
-        first.and_then(|line| line.split(' ').next()?.parse().ok()).or(self.written)
+        let first = self.text.lines().next().unwrap_or_default();
+        let imported = || first.strip_prefix("# Learned ")?.split(' ').next()?.parse().ok();
+        let measured = || {
+            let (_, at) = first.split_once("learned by `trunkline learn` on ")?;
+            format!("{}:00Z", at.strip_suffix(" UTC.")?).parse().ok()
+        };
+        imported().or_else(measured).or(self.written)
     }
 
     /// The path in a few words.
@@ -377,6 +382,24 @@ mod tests {
     fn details(text: &str) -> PathDetails {
         let table = text.parse().expect("TOML");
         Description { name: "home".to_owned(), text: text.to_owned(), table, written: None }.details()
+    }
+
+    #[test]
+    fn the_first_line_dates_a_path() {
+        let learned = |first: &str| {
+            let text = format!("{first}\n[forward]\nrate = \"1 Mbit/s\"\n");
+            let at = details(&text).path.learned;
+            at.map(|at| at.to_string())
+        };
+        assert_eq!(
+            learned("# The path to b, learned by `trunkline learn` on 2026-11-28 02:27 UTC.").as_deref(),
+            Some("2026-11-28T02:27:00Z")
+        );
+        assert_eq!(
+            learned("# Learned 2026-01-02T03:04:05Z from a capture.").as_deref(),
+            Some("2026-01-02T03:04:05Z")
+        );
+        assert_eq!(learned("# The path to b, learned by `trunkline learn` on 2026-11-28 02:27."), None);
     }
 
     fn values(part: &PathPart) -> Vec<(&str, &str, &str)> {

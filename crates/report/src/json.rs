@@ -41,6 +41,7 @@ pub fn report(run: &StoredRun, counterpart: Option<&StoredRun>) -> Report {
         name: run.info.name.clone(),
         text: run.text.clone(),
         runs: view.sides.iter().map(|side| of_run(&view, side)).collect(),
+        notes: crate::notes::plain(&view),
         axes: run.axes.iter().map(output::Axis::from).collect(),
         limits: run.limits.iter().map(|limit| of_limit(&view, limit)).collect(),
         points: view.points().iter().map(|point| of_point(&view, point)).collect(),
@@ -140,6 +141,8 @@ fn of_verdict(view: &View, side: &Side, verdict: &Verdict) -> RunLimit {
         outcome: verdict.outcome().into(),
         draws: verdict.draws(view).map(|(holds, of)| LimitDraws { holds, of }),
         worst: verdict.worst().map(|worst| worst.point),
+        holds_at: verdict.where_(Outcome::Holds, view),
+        broken_at: verdict.where_(Outcome::Broken, view),
         points: verdict.points.iter().map(point).collect(),
     }
 }
@@ -187,6 +190,7 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
     Some(ReportFlow {
         flow: flow.to_owned(),
         transport: first.transport.clone(),
+        carried_by: carried_by(first),
         members: first.members,
         channels: first.channels,
         measured: word(&first.measured),
@@ -197,6 +201,19 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
         sinks,
         each,
     })
+}
+
+/// The transport of a flow with its codec, members and channels: `udp, pcmu × 3`; `none here` without members.
+pub(crate) fn carried_by(flow: &FlowSummary) -> String {
+    if flow.members == 0 {
+        return "none here".to_owned();
+    }
+    let codec = flow.quality.as_ref().map_or_else(String::new, |quality| format!(", {}", quality.codec));
+    let members = if flow.members > 1 { format!(" × {}", flow.members) } else { String::new() };
+    let each = if flow.members > 1 { " each" } else { "" };
+    let channels =
+        if flow.channels > 1 { format!(", {} channels{each}", flow.channels) } else { String::new() };
+    format!("{}{codec}{members}{channels}", flow.transport)
 }
 
 /// Returns true if no percentile of a flow, or of one of its sinks or parts, comes from a histogram.

@@ -19,6 +19,7 @@ mod html;
 mod json;
 mod limited;
 mod media;
+mod notes;
 pub mod output;
 #[cfg_attr(not(feature = "png"), path = "no_png.rs")]
 mod png;
@@ -50,6 +51,14 @@ pub use crate::png::png;
 pub use crate::single::{figure_names, figure_svg, flow_figures};
 pub use crate::terminal::{cautions, one_line, terminal, terminal_comparison};
 pub use crate::text::{Screen, Style};
+
+/// The values of a point, one for each swept key, as reports show them: `fifo 600 KB` for `{ kind = "fifo", limit = "600 KB" }`.
+pub fn shown_values(
+    point: &trunkline_store::StoredPoint,
+    axes: &[trunkline_experiment::Axis],
+) -> Vec<String> {
+    (0..axes.len().min(point.choice.len())).map(|axis| view::shown_on(point, axes, axis)).collect()
+}
 
 /// The figure of a limit over repetitions as a person reads it: `51.5 ± 0.3 ms`, `0.4 %`.
 pub fn limit_figure(limit: &Limit, figure: &Estimate) -> String {

@@ -23,6 +23,10 @@ pub struct Report {
     pub text: String,
     /// The requested run, and its counterpart if there is one.
     pub runs: Vec<ReportRun>,
+    /// Notes on reading the figures: a sentence or more each.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub notes: Vec<String>,
     /// The swept keys, in the order of the file.
     pub axes: Vec<Axis>,
     /// The limits of the file, and whether they hold.
@@ -240,6 +244,14 @@ pub struct RunLimit {
     /// The index of the worst point; null if nothing was measured.
     #[schema(required = true)]
     pub worst: Option<u32>,
+    /// The points at which it holds, in words: `bulk.count = 0, 1`.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub holds_at: String,
+    /// The points at which it is broken, in words.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub broken_at: String,
     /// The outcome at every point.
     pub points: Vec<LimitPoint>,
 }
@@ -330,6 +342,10 @@ pub struct ReportFlow {
     pub flow: String,
     /// Its transport.
     pub transport: String,
+    /// The transport with codec, members and channels, as the report shows it.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub carried_by: String,
     /// Number of members.
     pub members: u32,
     /// Channels of each member.

@@ -643,6 +643,7 @@ fn json_keeps_its_keys() {
             "link_figures",
             "medium_figures",
             "name",
+            "notes",
             "points",
             "runs",
             "text"
@@ -653,7 +654,10 @@ fn json_keeps_its_keys() {
     assert_eq!(value["runs"][0]["outcome"], "broken");
     assert_eq!(value["runs"][1]["outcome"], "holds");
     assert_eq!(keys(&value["limits"][0]), ["bound", "condition", "figure", "key", "runs"]);
-    assert_eq!(keys(&value["limits"][0]["runs"][0]), ["outcome", "points", "run", "worst"]);
+    assert_eq!(
+        keys(&value["limits"][0]["runs"][0]),
+        ["broken_at", "holds_at", "outcome", "points", "run", "worst"]
+    );
     assert_eq!(keys(&value["points"][3]), ["index", "runs", "values"]);
     assert_eq!(value["points"][3]["values"]["flow.bulk.count"], "4");
     let side = &value["points"][3]["runs"][0];
@@ -665,6 +669,7 @@ fn json_keeps_its_keys() {
     assert_eq!(
         keys(flow),
         [
+            "carried_by",
             "channels",
             "codec",
             "each",

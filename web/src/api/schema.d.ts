@@ -1404,6 +1404,8 @@ export interface components {
             };
             /** @description The experiment's name. */
             name: string;
+            /** @description Notes on reading the figures: a sentence or more each. */
+            notes: string[];
             /** @description The figures of every point. */
             points: components["schemas"]["ReportPoint"][];
             /** @description The requested run, and its counterpart if there is one. */
@@ -1430,6 +1432,8 @@ export interface components {
         };
         /** @description A flow in a report. */
         ReportFlow: {
+            /** @description The transport with codec, members and channels, as the report shows it. */
+            carried_by: string;
             /** @description Channels of each member. */
             channels: number;
             /** @description The codec by which its quality is judged; null without one. */
@@ -1682,7 +1686,11 @@ export interface components {
         };
         /** @description The outcome of a limit in a run. */
         RunLimit: {
+            /** @description The points at which it is broken, in words. */
+            broken_at: string;
             draws?: components["schemas"]["LimitDraws"] | null;
+            /** @description The points at which it holds, in words: `bulk.count = 0, 1`. */
+            holds_at: string;
             /** @description The outcome over all points. */
             outcome: components["schemas"]["LimitOutcome"];
             /** @description The outcome at every point. */

@@ -400,7 +400,7 @@ fn write(
     path: &trunkline_learn::Path,
     verified: &[Verified],
 ) -> Result<Vec<String>, Failure> {
-    let date = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M").to_string();
+    let date = jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string();
     let write = |path: &Path, text: String| create(path, &text).map_err(|e| Failure::unwritable(path, &e));
     write(file, trunkline_learn::profile(path, name, &date, verified))?;
     let folder = file.with_extension("draws");

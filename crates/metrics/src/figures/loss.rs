@@ -8,7 +8,7 @@ pub(super) const LOSS: Definition = define(
     "loss",
     "loss",
     "Messages that the network or the transport lost: sent but not received by the end of the run plus its drain \
-     time, as a share of those due. Messages that a reliable transport would still deliver are unfinished, and \
+     time, as a share of those due. Messages that are still on their way are unfinished, and \
      messages that it never accepted are refused; neither counts as lost.",
 )
 .source("RFC 7680 section 2");
@@ -16,8 +16,8 @@ pub(super) const LOSS: Definition = define(
 pub(super) const UNFINISHED: Definition = define(
     "unfinished",
     "unfinished",
-    "Messages that a reliable transport accepted but had not delivered by the end of the run plus its drain time: \
-     they wait in the sender's buffer or are being retransmitted. As a share of the messages due.",
+    "Messages that the transport accepted and that were still on their way at the end of the run plus its drain time: \
+     they wait in the sender's buffer or in a queue, or are being retransmitted. As a share of the messages due.",
 );
 
 pub(super) const REFUSED: Definition = define(
@@ -78,7 +78,7 @@ pub(super) const FIGURES: &[FigureKind] = &[
         .of_sink(|s| share_at(s, s.unfinished.value()))
         .limit(
             "unfinished",
-            "Messages that a reliable transport accepted but had not delivered by the end, of those due.",
+            "Messages that the transport accepted and that were still on their way at the end, of those due.",
         )
         .grain(Grain::Share),
     figure("refused_share", "refused", Share, &REFUSED)

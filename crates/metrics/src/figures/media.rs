@@ -148,8 +148,8 @@ const SHAPER: Definition = define(
 const POLICER: Definition = define(
     "policer",
     "packets within and beyond the committed rate",
-    "Packets within the committed rate of a shaper or policer, those beyond it that were tagged as least urgent, and \
-     those that were discarded.",
+    "Packets within the committed rate of a shaper or policer, those beyond it that were only counted, those that were \
+     tagged as least urgent, and those that were discarded.",
 )
 .source("RFC 2475; RFC 2698")
 .known_in(KnownIn::SimAndWire);
@@ -236,6 +236,7 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("shaper-wait-mean", "shaper wait mean", Time, &SHAPER),
     figure("shaper-wait-max", "shaper wait max", Time, &SHAPER),
     figure("packets-conforming", "packets conforming", Count, &POLICER),
+    figure("packets-passed", "packets passed beyond the rate", Count, &POLICER),
     figure("packets-tagged", "packets tagged", Count, &POLICER),
     figure("packets-policed", "packets policed", Count, &POLICER),
 ];

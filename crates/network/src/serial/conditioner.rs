@@ -65,7 +65,7 @@ pub(crate) const PEAK_BURST: Parameter = Parameter {
 pub(crate) const POLICING: Parameter = Parameter {
     name: "policing",
     kind: Kind::Choice(&[
-        Choice { name: "pass", doc: "Such packets are only counted." },
+        Choice { name: "pass", doc: "Such packets are only counted (`packets-passed`)." },
         Choice {
             name: "tag",
             doc: "Such packets get the lowest priority: the `priority` queue of a later link sends them last \
@@ -119,6 +119,7 @@ pub(crate) struct Conditioner {
     waited: Duration,
     waited_most: Duration,
     conforming: u64,
+    passed: u64,
     tagged: u64,
     discarded: u64,
 }
@@ -132,6 +133,7 @@ impl Conditioner {
             waited: Duration::ZERO,
             waited_most: Duration::ZERO,
             conforming: 0,
+            passed: 0,
             tagged: 0,
             discarded: 0,
         }
@@ -167,7 +169,11 @@ impl Conditioner {
         let color = policer.meter(at, packet.size);
         self.conforming += u64::from(color == Color::Green);
         match policer.action(color) {
-            None | Some(Excess::Pass) => true,
+            None => true,
+            Some(Excess::Pass) => {
+                self.passed += 1;
+                true
+            }
             Some(Excess::Tag) => {
                 packet.priority = LEAST_URGENT;
                 self.tagged += 1;
@@ -188,6 +194,7 @@ impl Conditioner {
         ];
         let of_policer = [
             ("packets-conforming", Amount::Count(self.conforming)),
+            ("packets-passed", Amount::Count(self.passed)),
             ("packets-tagged", Amount::Count(self.tagged)),
             ("packets-policed", Amount::Count(self.discarded)),
         ];

@@ -215,16 +215,19 @@ fn policed_packets_take_their_time_and_end_there() {
             link.figures(Duration::from_secs(1)).iter().map(|figure| figure.amount).collect::<Vec<_>>();
         (urgent, arrivals(&out).iter().map(|&(id, _)| id).collect::<Vec<_>>(), drops(&out), counts)
     };
-    let count = |counts: [u64; 3]| counts.map(Amount::Count).to_vec();
+    let count = |counts: [u64; 4]| counts.map(Amount::Count).to_vec();
     let policed =
         |ids: &[(u64, u64)]| ids.iter().map(|&(id, at)| (id, ms(at), DropCause::Policed)).collect::<Vec<_>>();
-    let discarded = (3, vec![0, 1, 5], policed(&[(2, 2), (3, 3), (4, 4)]), count([3, 0, 3]));
+    let discarded = (3, vec![0, 1, 5], policed(&[(2, 2), (3, 3), (4, 4)]), count([3, 0, 0, 3]));
     assert_eq!(run(None, Excess::Discard), discarded);
-    assert_eq!(run(None, Excess::Pass), (6, (0..6).collect(), vec![], count([3, 0, 0])));
-    assert_eq!(run(None, Excess::Tag), (3, (0..6).collect(), vec![], count([3, 3, 0])));
+    assert_eq!(run(None, Excess::Pass), (6, (0..6).collect(), vec![], count([3, 3, 0, 0])));
+    assert_eq!(run(None, Excess::Tag), (3, (0..6).collect(), vec![], count([3, 0, 3, 0])));
     // A peak rate with a bucket for three: one packet is between the two.
     let peak = Some(TokenBucket::new(Rate::from_bits_per_second(160_000), Bytes(3000)));
-    assert_eq!(run(peak, Excess::Tag), (3, vec![0, 1, 2, 5], policed(&[(3, 3), (4, 4)]), count([3, 1, 2])));
+    assert_eq!(
+        run(peak, Excess::Tag),
+        (3, vec![0, 1, 2, 5], policed(&[(3, 3), (4, 4)]), count([3, 0, 1, 2]))
+    );
 }
 
 /// A large packet is followed by a small one that finds as many tokens as have come during its own transmission.

@@ -9,10 +9,10 @@ mod verdicts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use trunkline_metrics::figures::definitions;
-use trunkline_store::{Backend, Status, StoredRun};
+use trunkline_store::{Status, StoredRun};
 
 use crate::chart::{Chart, Frame, Theme, render};
-use crate::figures::{Figure, chosen_points, figures, is_dashed};
+use crate::figures::{Figure, chosen_points, figures};
 use crate::units::grouped;
 use crate::view::{Side, View, point_name};
 
@@ -225,77 +225,29 @@ fn measured(side: &Side) -> Markup {
     }
 }
 
-/// What must be known to read the numbers right.
+/// The notes, with code and links.
 fn notes(view: &View) -> Markup {
-    let any_reflected = view.flows.iter().any(|f| view.measured(f) == trunkline_metrics::Measured::RoundTrip);
     html! {
         section aria-labelledby="notes" {
             h2 id="notes" { "How to read it" }
             ul.notes {
-                @for side in view.sides.iter().filter(|s| s.is_measured()) {
-                    li {
-                        @if side.info().backend == Backend::Wire {
-                            strong { "wire: " }
-                            "The links that the file describes, in real time, between hosts that are namespaces of one machine. Times "
-                            "at both ends are read from its one clock, so one-way latencies are measured, not estimated. Hosts have "
-                            "the speed of this machine, whatever their costs in the file. Read the tails beside "
-                        } @else {
-                            strong { "live: " }
-                            "The network was used as it is. The links described in the file were not applied; they apply to "
-                            code { "sim" } " and " code { "wire" } ". Read the tails beside "
-                        }
-                        @if side.stalls().is_empty() { "the stalls of this machine, which this run did not record." }
-                        @else { "this machine's own " a href="#stalls" { "stalls" } "." }
-                    }
-                }
-                @if let Some(bound) = view.sides.iter().filter_map(Side::clock_error).max() {
-                    li {
-                        "Between hosts, arrival times were converted from the clock of the sink to that of the source: "
-                        "one-way times are within ± " (bound) " of the truth, and each flow's within its own "
-                        a href="#def-clock-error" { "clock error bound" } ". Round trips need none."
-                    }
-                }
-                @if view.sides.iter().any(|s| !s.is_measured()) {
-                    li {
-                        strong { "sim: " }
-                        "Virtual time over the links that the file describes. The same seed gives the same result. \
-                         Hosts take the processing time that the file gives, by default none."
-                    }
-                }
-                @for (_, dashed) in view.sides.iter().enumerate().filter(|(side, _)| is_dashed(view, *side)) {
-                    li { "Both runs come from the same experiment file. In figures " (dashed.label) " is dashed and hollow." }
-                }
-                @for side in view.sides.iter().filter(|s| s.is_unfinished()) {
-                    li {
-                        strong { (side.label) ": " }
-                        "This run is partial. Points without a finished repetition show the interrupted one, marked "
-                        span.tag.open { "cut short" } ", or nothing. "
-                        code { "trunkline run --resume " (side.info().id) } " finishes it."
-                    }
-                }
-                @for (side, part) in view.sides.iter().filter_map(|side| Some((side, side.part()?))) {
-                    li {
-                        strong { (side.label) ": " }
-                        (part) " of a run, made by " code { "trunkline run --shard" } ". The report has the points of this part only. "
-                        code { "trunkline runs merge" } " joins the parts."
-                    }
-                }
-                @if let Some(reason) = view.refused_counterpart {
-                    li { "The other run is not included: " (reason) "." }
-                }
+                @for note in crate::notes::of(view) { li { (marked(&note)) } }
                 @for side in &view.sides {
                     @for hint in crate::hints::of(view, side) { li { strong { (side.label) ": " } (hint) } }
                 }
-                @if view.run().info.repetitions > 1 {
-                    li {
-                        "Figures are " a href="#def-estimate" { "mean ± half width" } " of the 95 % confidence interval over "
-                        "repetitions."
-                    }
-                }
-                @if any_reflected {
-                    li { "Latency is one way unless marked " em { "round trip" } ". Every name links to its " a href="#definitions" { "definition" } "." }
-                } @else {
-                    li { "Latency is one way. Every name links to its " a href="#definitions" { "definition" } "." }
+            }
+        }
+    }
+}
+
+/// A text with `code` and [links](#id).
+fn marked(text: &str) -> Markup {
+    html! {
+        @for (place, part) in text.split('`').enumerate() {
+            @if place % 2 == 1 { code { (part) } } @else {
+                @for (words, link) in crate::notes::links(part) {
+                    (words)
+                    @if let Some((name, id)) = link { a href={ "#" (id) } { (name) } }
                 }
             }
         }

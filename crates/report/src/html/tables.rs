@@ -264,13 +264,7 @@ fn flow_row(
             td.carrier.extra {
                 @match summaries.first().filter(|_| subject.sink.is_none()) {
                     None if subject.sink.is_some() => {}
-                    Some(f) if f.members == 0 => "none here",
-                    Some(f) => {
-                        (f.transport)
-                        @if let Some(quality) = &f.quality { ", " (quality.codec) }
-                        @if f.members > 1 { " × " (f.members) }
-                        @if f.channels > 1 { ", " (f.channels) " channels" @if f.members > 1 { " each" } }
-                    }
+                    Some(f) => (crate::json::carried_by(f)),
                     None => "not measured",
                 }
             }

@@ -165,7 +165,7 @@ pub(super) fn whole(
     let points = run.points.iter().map(|point| api::RunPoint {
         index: point.index,
         choice: point.choice.clone(),
-        values: values(&run.axes, &point.choice),
+        values: trunkline_report::shown_values(point, &run.axes),
         repetitions: point
             .repetitions
             .iter()
@@ -301,11 +301,6 @@ async fn begun(job: &Job) -> Option<u64> {
         }
     };
     tokio::time::timeout(BEGINS_WITHIN, begins).await.unwrap_or_default()
-}
-
-/// Swept values of a point, as written in the file.
-fn values(axes: &[trunkline_experiment::Axis], choice: &[usize]) -> Vec<String> {
-    axes.iter().zip(choice).filter_map(|(axis, chosen)| axis.values.get(*chosen).cloned()).collect()
 }
 
 /// The flows of an experiment whose channels have sound, with their numbers of sinks.

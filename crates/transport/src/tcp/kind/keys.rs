@@ -102,8 +102,8 @@ pub(crate) const KEYS: &[TcpKey] = &[
         CORK,
         Kind::Flag,
         Socket("TCP_CORK"),
-        "`TCP_CORK`: only full segments are sent; the rest waits for 200 ms (the shortest timeout) or for the end of \
-         the data. Excludes `nodelay = true`.",
+        "`TCP_CORK`: only full segments are sent; the rest waits for a retransmission timeout (200 ms and a round trip \
+         or more) or for the end of the data. Excludes `nodelay = true`.",
         |config, values| {
             if values.flag(CORK) {
                 config.nagle = Nagle::Cork;
