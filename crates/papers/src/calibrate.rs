@@ -136,7 +136,7 @@ fn formulas(
     Ok(found)
 }
 
-/// What a calibration's formula makes of each of its published cells in a table, with the keys and the swept texts of the row.
+/// The value that a calibration's formula gives for each of its published cells in a table, with the keys and swept texts of the row.
 fn given(
     study: &'static Study,
     calibration: &'static Calibration,

@@ -433,7 +433,7 @@ pub enum Rule {
     LeastSquares,
     /// A formula gives one constant for each cell.
     Formula,
-    /// Of several choices, that of the files gives the smallest sum of squared errors.
+    /// The choice with the smallest sum of squared errors.
     Choice,
     /// Whole multiples of the constant lie nearest to what a formula makes of the published cells.
     Quantum,

@@ -1,4 +1,4 @@
-//! What must be known to read the numbers of a run right, in sentences: in the report, in JSON and on the page.
+//! Sentences that a reader of the figures needs: in the report, in JSON and on the page.
 
 use trunkline_metrics::Measured;
 use trunkline_store::Backend;
