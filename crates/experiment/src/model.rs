@@ -307,6 +307,23 @@ impl Flow {
         Some(format!("flow `{name}`: {place}its messages are {added} bytes larger, {why}"))
     }
 
+    /// By how much the answers to its messages are larger than asked for, in a sentence.
+    pub fn larger_answers(&self, on_sockets: bool) -> Option<String> {
+        let Answer::Bytes(length) = self.answer() else { return None };
+        let (added, place) = match on_sockets {
+            true => (self.added_on_sockets(length), "on real sockets "),
+            false => (self.added_to(length), ""),
+        };
+        let is_larger = added > 0 && self.framing != Framing::Before;
+        is_larger.then(|| {
+            format!(
+                "flow `{}`: {place}the answers to its messages are {added} bytes larger, because they have no room for the \
+                 measurement header",
+                self.meta.name
+            )
+        })
+    }
+
     /// The smallest message of a source that draws their sizes.
     fn least_message(&self) -> Option<u64> {
         self.source.values.iter().find_map(|(name, value)| match value {
@@ -327,6 +344,8 @@ impl Flow {
                 false => Short::Datagram,
             },
             true if is_answered && self.is_multicast() => Short::No,
+            // Those of answers and of streams with several members have too little in them that shows damage.
+            true if (is_answered || self.is_multicast()) && !self.transport.features().checksum => Short::No,
             true => Short::Stream,
         }
     }

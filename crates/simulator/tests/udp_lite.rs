@@ -3,7 +3,7 @@
 mod support;
 
 use support::{GoOn, Log, experiment, flow, simulate};
-use trunkline_core::Seed;
+use trunkline_core::{Duration, Seed};
 use trunkline_metrics::RepetitionSummary;
 
 /// Voice of 160 bytes over a link that damages one bit of every fifth packet.
@@ -32,6 +32,36 @@ fn only_damage_within_the_coverage_is_lost() {
     // 48 bytes of 208 are covered.
     let share = header / whole;
     assert!((0.1..0.4).contains(&share), "{header} of {whole}");
+}
+
+/// A damaged measurement header is not believed: its message is lost, and never another one or one of another time.
+#[test]
+fn damage_of_the_measurement_header_invents_no_message() {
+    let transports = [
+        "{ kind = \"udp-lite\", checksum-coverage = \"8 B\" }",
+        "{ kind = \"udp-lite\", checksum-coverage = \"0 B\" }",
+        "{ kind = \"dccp\", checksum-coverage = \"0 B\" }",
+        "{ kind = \"xtp\", checksum = false, error-control = \"none\" }",
+    ];
+    for (transport, message) in
+        transports.iter().flat_map(|transport| [20, 160].map(|size| (transport, size)))
+    {
+        let source = format!("{{ kind = \"load\", message = \"{message} B\", interval = \"5 ms\" }}");
+        let text =
+            format!("[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\nsource = {source}\n");
+        let experiment = experiment("corrupt = \"10 %\"", &text);
+        let summary = simulate(&experiment);
+        let voice = flow(&summary, "voice");
+        let (counts, latency) = (&voice.counts, voice.latency.as_ref().unwrap());
+        let of = format!("{transport}, {message} B: {counts:?}, {latency:?}");
+        assert_eq!((counts.duplicate, counts.reordered), (0, 0), "{of}");
+        assert!(latency.min > Duration::from_millis(10), "{of}");
+        // Losses slow DCCP down: messages wait.
+        if !transport.contains("dccp") {
+            assert!((1700..=2000).contains(&counts.due()) && counts.lost < 200, "{of}");
+            assert!(latency.max <= latency.min + Duration::from_millis(1), "{of}");
+        }
+    }
 }
 
 #[test]

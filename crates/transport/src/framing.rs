@@ -7,7 +7,11 @@
 //! All fields are big-endian. The header is the same over every transport, in virtual and in real time, so that a
 //! simulated flow spends the same bytes as a real one. Where nobody needs the content of a message, the header is its
 //! first 40 bytes, and the message keeps its size; otherwise it stands in front of the message. The highest bit of the
-//! kind says which. The highest two bits of the key's last byte are 0.
+//! kind says which; the lowest two are the kind, and those between them a [check] of the header. The highest two bits of the
+//! key's last byte are 0.
+//!
+//! A transport may deliver damage: the checksum of UDP-Lite may cover less than the header. A header that was damaged is none,
+//! so that its message is lost and never counts as another one, or as one of another time.
 //!
 //! Messages that are shorter, or whose content must arrive, have a header of 16 bytes if their [`Cover`] allows it: see
 //! [`short`].
@@ -15,6 +19,7 @@
 //! A datagram is one message: [`decode_message`]. In a byte stream messages follow each other without gaps, and a
 //! [`Deframer`] finds them.
 
+mod check;
 mod deframer;
 mod fuzz;
 pub mod short;
@@ -173,9 +178,9 @@ pub enum FramingError {
     /// They begin with another key: another run's, or nobody's.
     #[error("the key is not the run's")]
     WrongKey,
-    /// The kind is none that this version knows.
-    #[error("the kind of message is unknown")]
-    UnknownKind,
+    /// The header was damaged on its way.
+    #[error("the header is damaged")]
+    Damaged,
     /// The header announces more than [`MAX_PAYLOAD`].
     #[error("announces a payload of more than {MAX_PAYLOAD} bytes")]
     TooLong,
@@ -207,6 +212,10 @@ impl Header {
         into[LATE].copy_from_slice(&late.to_be_bytes());
         into[SENT].copy_from_slice(&self.sent.as_nanos().to_be_bytes());
         into[REFLECTED].copy_from_slice(&self.reflected.as_nanos().to_be_bytes());
+        let check =
+            check::complement::<{ check::LONG }, CHECK_PLACE>(check::remainder::<{ check::LONG }>(into));
+        into[KIND]
+            .copy_from_slice(&(self.kind as u16 | within | (check as u16) << CHECK_SHIFT).to_be_bytes());
     }
 
     /// Writes the header of a message with [`HEADER_LENGTH`] bytes of room before it, and returns what is to be sent: the
@@ -245,7 +254,7 @@ impl Header {
     /// Reads the header at the start of `bytes`, whatever follows it.
     ///
     /// # Errors
-    /// If there are too few bytes, if the key is not `key`, or if kind or length are impossible.
+    /// If there are too few bytes, if the key is not `key`, if the length is impossible, or if the header was damaged.
     pub fn decode(bytes: &[u8], key: Key) -> Result<Header, FramingError> {
         let bytes = bytes.first_chunk::<HEADER_LENGTH>().ok_or(FramingError::TooShort)?;
         let u16_at = |at: Range<usize>| u16::from_be_bytes(array(&bytes[at]));
@@ -258,6 +267,9 @@ impl Header {
         if length as usize > MAX_PAYLOAD {
             return Err(FramingError::TooLong);
         }
+        if check::remainder::<{ check::LONG }>(bytes) != 0 {
+            return Err(FramingError::Damaged);
+        }
         Ok(Header {
             key,
             length,
@@ -265,7 +277,7 @@ impl Header {
             flow: FlowId(u32_at(FLOW)),
             sequence: u32_at(SEQUENCE),
             channel: u16_at(CHANNEL),
-            kind: MessageKind::from_number(u16_at(KIND)).ok_or(FramingError::UnknownKind)?,
+            kind: MessageKind::from_bits(u16_at(KIND)),
             late: Duration::from_nanos(u64::from(u32_at(LATE))),
             sent: Time::from_nanos(u64_at(SENT)),
             reflected: Time::from_nanos(u64_at(REFLECTED)),
@@ -282,12 +294,14 @@ impl Key {
 }
 
 impl MessageKind {
-    /// The kind that this field names, wherever the header stands.
-    fn from_number(number: u16) -> Option<MessageKind> {
-        let number = number & !WITHIN;
-        [MessageKind::Forward, MessageKind::Reflected, MessageKind::End, MessageKind::Ask]
-            .into_iter()
-            .find(|&k| k as u16 == number)
+    /// The kind that the lowest two bits name.
+    const fn from_bits(bits: u16) -> MessageKind {
+        match bits & KINDS {
+            0 => MessageKind::Forward,
+            1 => MessageKind::Reflected,
+            2 => MessageKind::End,
+            _ => MessageKind::Ask,
+        }
     }
 }
 
@@ -296,13 +310,13 @@ impl MessageKind {
 /// # Errors
 /// As [`Header::decode`], and if the announced length is not that of the datagram.
 pub fn decode_message(datagram: &[u8], key: Key) -> Result<(Header, &[u8]), FramingError> {
-    if let Some(header) = Header::decode_datagram(datagram, key) {
-        return Ok((header, header.message(datagram)));
-    }
-    let header = Header::decode(datagram, key)?;
-    if datagram.len() - HEADER_LENGTH != header.length as usize {
-        return Err(FramingError::LengthMismatch);
-    }
+    // The long one first: the key says more than the mark, in which a check is hidden.
+    let header = match Header::decode(datagram, key) {
+        Ok(header) if datagram.len() - HEADER_LENGTH == header.length as usize => Ok(header),
+        Ok(_) => Err(FramingError::LengthMismatch),
+        Err(why) => Err(why),
+    };
+    let header = header.or_else(|why| Header::decode_datagram(datagram, key).ok_or(why))?;
     Ok((header, header.message(datagram)))
 }
 
@@ -332,6 +346,11 @@ pub fn answer(asked: &Header, reflected: Time, length: usize, cover: Cover, into
 
 /// Set in the field of the kind where the header is a part of the message.
 const WITHIN: u16 = 1 << 15;
+/// The bits of the kind itself, in its field, and those of the check.
+const KINDS: u16 = 3;
+const CHECK_SHIFT: u64 = 2;
+/// Bits of the header behind the check.
+const CHECK_PLACE: u64 = 8 * (HEADER_LENGTH - KIND.end) as u64 + CHECK_SHIFT;
 
 const KEY: Range<usize> = 0..4;
 const LENGTH: Range<usize> = 4..8;

@@ -72,8 +72,9 @@ pub const KIND: TransportKind = TransportKind {
             kind: Kind::Bytes { min: Bytes(0), max: Bytes(56) },
             default: Preset::Absent,
             doc: "Bytes of each message that the checksum covers (RFC 4340 section 9.2), rounded up to a \
-                  multiple of 4; damage beyond them is delivered. The first 40 bytes of a message are the \
-                  measurement header. Without this key, and always over UDP, the checksum covers \
+                  multiple of 4; damage beyond them is delivered. The first 40 bytes of a message, or 16 of a \
+                  shorter one, are the measurement header: a message in which that is damaged counts as lost. \
+                  Without this key, and always over UDP, the checksum covers \
                   everything.",
         },
         Parameter {

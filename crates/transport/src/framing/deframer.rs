@@ -130,7 +130,7 @@ impl Deframer {
                         let skipped = core::mem::take(&mut self.skipped);
                         return Some(Framed { skipped, header, bytes: &mut self.buffer[start..end] });
                     } else {
-                        // Unreachable while plausible means decodable; reading on is right all the same.
+                        // The rest of the header was damaged.
                         self.place = Place::Lost;
                     }
                 }
@@ -272,11 +272,11 @@ impl Rules {
         let word =
             |at: usize| u32::from_be_bytes([judged[at], judged[at + 1], judged[at + 2], judged[at + 3]]);
         let length = word(LENGTH.start) as usize;
-        let kind = MessageKind::from_number(u16::from_be_bytes([judged[KIND.start], judged[KIND.start + 1]]));
+        let kind = MessageKind::from_bits(u16::from(judged[KIND.end - 1]));
         let plausible = judged[KEY] == self.key.sent()
             && length <= self.limit
             && self.flows.contains(&word(super::FLOW.start))
-            && kind.is_some_and(|kind| kind != MessageKind::End || length == 0);
+            && (kind != MessageKind::End || length == 0);
         if plausible { Judgement::Header(HEADER_LENGTH + length) } else { Judgement::Nothing }
     }
 

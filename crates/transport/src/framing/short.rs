@@ -6,8 +6,8 @@
 //!  | mark   | flow   | kind,  | seq             | sent          | payload ...
 //!  |        |        | chan   | seq    | sent (36), reflected (28 bits) | payload ...
 //! ```
-//! The mark is the first half of the key with all bits inverted; its last bit says whether the header is a part of the
-//! message. The kind takes two bits, the channel six.
+//! The mark is the first half of the key with all bits inverted, and with a [check](super::check) added bit by bit; its last
+//! bit says whether the header is a part of the message. The kind takes two bits, the channel six.
 //!
 //! In a byte stream; the second is that of an answer:
 //! ```text
@@ -19,7 +19,9 @@
 //! The first three bytes are the key's. The form takes two bits: 0 stands for the header of 40 bytes, 1 and 2 for a message
 //! with the header in front of it and with the header as its first part, 3 for an answer. The kind takes two bits, the
 //! length behind it 14; whether the header is a part of the answer takes one bit, the length behind it 15. An answer does
-//! not name its flow: only streams of one member have such headers.
+//! not name its flow: only streams of one member have such headers. To the flow of a message, a check is added bit by bit: a
+//! header that was damaged names another flow. Answers have no room for one, so a transport that delivers damage has no such
+//! answers.
 //!
 //! Sequence numbers and times are sent modulo the range of their fields, and what reads them knows which are meant. Times
 //! are in nanoseconds; the reflector's is in units of 256, rounded, in answers. In a stream the numbers of a channel rise, so
@@ -29,7 +31,7 @@
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Duration, FlowId, Time};
 
-use super::{Header, Key, MessageKind, Place, SHORT_LENGTH};
+use super::{Header, Key, MessageKind, Place, SHORT_LENGTH, check};
 
 /// Which header of 16 bytes a message may have. Its member is one of the first 2^16, and its channel one of the first 64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,8 +96,8 @@ impl Header {
 
     pub(super) fn encode_datagram(&self, message: &mut [u8]) {
         let into = message.first_chunk_mut::<SHORT_LENGTH>().expect("callers leave room for the header");
-        let mark = mark(self.key) ^ u16::from(self.place.is_within());
-        into[0..2].copy_from_slice(&mark.to_be_bytes());
+        let within = u16::from(self.place.is_within());
+        into[0..2].copy_from_slice(&within.to_be_bytes());
         into[2..4].copy_from_slice(&(self.flow.0 as u16).to_be_bytes());
         into[4] = (self.kind as u8) << 6 | self.channel as u8 & 0x3f;
         if self.kind == MessageKind::Reflected {
@@ -105,19 +107,23 @@ impl Header {
             into[5..9].copy_from_slice(&self.sequence.to_be_bytes());
             into[9..].copy_from_slice(&self.sent.as_nanos().to_be_bytes()[1..]);
         }
+        let remainder = check::remainder::<{ check::DATAGRAM }>(into);
+        let check = check::complement::<{ check::DATAGRAM }, MARK_PLACE>(remainder) as u16;
+        into[0..2].copy_from_slice(&((check << 1 | within) ^ mark(self.key)).to_be_bytes());
     }
 
     /// Reads the short header of a datagram, if it has one.
     pub(super) fn decode_datagram(datagram: &[u8], key: Key) -> Option<Header> {
-        let bytes = datagram.first_chunk::<SHORT_LENGTH>()?;
-        let place = match u16::from_be_bytes([bytes[0], bytes[1]]) ^ mark(key) {
-            0 => Place::ShortBefore,
-            1 => Place::ShortWithin,
-            _ => return None,
-        };
-        let kind = MessageKind::from_number(u16::from(bytes[4] >> 6))?;
+        let mut bytes = *datagram.first_chunk::<SHORT_LENGTH>()?;
+        let unmarked = u16::from_be_bytes([bytes[0], bytes[1]]) ^ mark(key);
+        bytes[0..2].copy_from_slice(&unmarked.to_be_bytes());
+        if check::remainder::<{ check::DATAGRAM }>(&bytes) != 0 {
+            return None;
+        }
+        let place = if unmarked & 1 == 0 { Place::ShortBefore } else { Place::ShortWithin };
+        let kind = MessageKind::from_bits(u16::from(bytes[4] >> 6));
         let (sequence, sent, reflected) = if kind == MessageKind::Reflected {
-            let (sent, reflected) = both_times(bytes);
+            let (sent, reflected) = both_times(&bytes);
             (number(&bytes[5..8]) as u32, sent, reflected)
         } else {
             (number(&bytes[5..9]) as u32, Time::from_nanos(number(&bytes[9..])), Time::ZERO)
@@ -149,11 +155,13 @@ impl Header {
             into[8..].copy_from_slice(&self.both_times());
         } else {
             into[3] = (if is_within { WITHIN } else { BEFORE }) << 6 | channel;
-            into[4..6].copy_from_slice(&(self.flow.0 as u16).to_be_bytes());
+            into[FLOW].fill(0);
             let length = self.length as u16 & 0x3fff | (self.kind as u16) << 14;
             into[6..8].copy_from_slice(&length.to_be_bytes());
             into[8..11].copy_from_slice(&self.sequence.to_be_bytes()[1..]);
             into[11..].copy_from_slice(&self.sent.as_nanos().to_be_bytes()[3..]);
+            let check = check::remainder::<{ check::STREAM }>(into) as u16;
+            into[FLOW].copy_from_slice(&(self.flow.0 as u16 ^ check).to_be_bytes());
         }
     }
 
@@ -168,14 +176,17 @@ impl Header {
             return None;
         }
         let words = [number(&bytes[4..6]) as u32, number(&bytes[6..8]) as u32];
+        let mut unchecked = *bytes;
+        unchecked[FLOW].fill(0);
+        let check = check::remainder::<{ check::STREAM }>(&unchecked) as u32;
         let header = Header {
             key,
             length: words[1] & 0x3fff,
             place: Place::StreamBefore,
-            flow: FlowId(words[0]),
+            flow: FlowId(words[0] ^ check),
             sequence: number(&bytes[8..11]) as u32,
             channel: u16::from(bytes[3] & 0x3f),
-            kind: MessageKind::from_number((words[1] >> 14) as u16)?,
+            kind: MessageKind::from_bits((words[1] >> 14) as u16),
             late: Duration::ZERO,
             sent: Time::from_nanos(number(&bytes[11..])),
             reflected: Time::ZERO,
@@ -229,7 +240,13 @@ fn latest(lowest: Time, bits: u32, now: Time) -> Time {
     Time::from_nanos(latest.checked_sub(before).unwrap_or(lowest))
 }
 
-/// The first two bytes of short headers of datagrams; the last bit is the place's.
+/// The flow of a message in a stream.
+const FLOW: core::ops::Range<usize> = 4..6;
+
+/// Bits of a datagram's header behind the check in its mark.
+const MARK_PLACE: u64 = 8 * (SHORT_LENGTH - 2) as u64 + 1;
+
+/// The first two bytes of short headers of datagrams, without the check; the last bit is the place's.
 const fn mark(key: Key) -> u16 {
     !((key.0 >> 16) as u16) & !1
 }

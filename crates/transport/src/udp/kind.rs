@@ -63,8 +63,9 @@ pub const LITE: TransportKind = TransportKind {
             kind: Kind::Bytes { min: Bytes(0), max: Bytes(MAX_MESSAGE as u64) },
             default: Preset::Absent,
             doc: "Bytes of each message that the checksum covers, in addition to the header of 8 bytes; the \
-                  receiver requires at least the same coverage. The first 40 bytes of a message are the \
-                  measurement header. Without this key, the checksum covers everything.",
+                  receiver requires at least the same coverage. The first 40 bytes of a message, or 16 of a \
+                  shorter one, are the measurement header: a message in which that is damaged counts as lost. \
+                  Without this key, the checksum covers everything.",
         },
     ],
     features: &features::UDP_LITE,

@@ -134,7 +134,8 @@ pub const KIND: TransportKind = TransportKind {
             name: "checksum",
             kind: Kind::Flag,
             default: Preset::Text("true"),
-            doc: "Whether the checksum covers the data, not only the header (otherwise NOCHECK).",
+            doc: "Whether the checksum covers the data, not only the header (otherwise NOCHECK: damaged data is \
+                  delivered, but a message whose measurement header is damaged counts as lost).",
         },
         Parameter {
             name: "open",
@@ -478,7 +479,14 @@ impl Xtp {
 
 impl TransportOptions for Xtp {
     fn features(&self) -> &'static Features {
-        self.service.features()
+        const MULTICAST: Features = Features { checksum: false, ..features::XTP_MULTICAST };
+        const RELIABLE: Features = Features { checksum: false, ..features::XTP_RELIABLE_MULTICAST };
+        match self.service {
+            Service::Stream if !self.checksum => &features::XTP_UNCHECKED,
+            Service::Multicast if !self.checksum => &MULTICAST,
+            Service::ReliableMulticast if !self.checksum => &RELIABLE,
+            service => service.features(),
+        }
     }
 
     fn called(&self) -> String {
