@@ -162,6 +162,40 @@ fn a_flow_says_that_only_its_small_messages_are_larger() {
 }
 
 #[test]
+fn a_flow_says_by_how_much_its_answers_are_larger() {
+    let said = |transport: &str, keys: &str, answer: u64, on_sockets| {
+        let rest = format!(
+            "[flow.asks]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\n{keys}\n\
+             source = {{ kind = \"interactive\", message = \"40 B\", answer = \"{answer} B\", think = \"1 ms\" }}\n"
+        );
+        parse("a = {}\nb = {}", &rest)
+            .points
+            .first()
+            .scenario
+            .flows
+            .last()
+            .unwrap()
+            .larger_answers(on_sockets)
+    };
+    let expected = |place: &str, added: u64| {
+        Some(format!(
+            "flow `asks`: {place}the answers to its messages are {added} bytes larger, because they have no room for the \
+             measurement header"
+        ))
+    };
+    let udp = "\"udp\"";
+    assert_eq!(said(udp, "", 4, false), expected("", 16));
+    assert_eq!(said(udp, "", 15, true), expected("on real sockets ", 16));
+    assert_eq!((said(udp, "", 16, false), said(udp, "", 40, true)), (None, None));
+    assert_eq!(said("\"tcp\"", "framing = \"none\"", 4, false), None);
+    assert_eq!(said("\"tcp\"", "framing = \"none\"", 4, true), expected("on real sockets ", 16));
+    // Such a stream delivers damage, of which a short answer would show nothing.
+    let unchecked = "{ kind = \"xtp\", checksum = false }";
+    assert_eq!(said(unchecked, "", 20, false), expected("", 40));
+    assert_eq!(said(unchecked, "", 40, false), None);
+}
+
+#[test]
 fn a_flow_says_where_its_messages_are_larger_than_asked_for() {
     let of = |transport: &str, keys: &str, message: u64| {
         let rest = format!(

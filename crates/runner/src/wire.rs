@@ -57,9 +57,10 @@ fn on_sockets(scenario: &Scenario) -> Scenario {
     scenario
 }
 
-/// By how much messages are larger than asked for, in sentences.
+/// By how much messages and answers are larger than asked for, in sentences.
 pub(crate) fn sizes(scenario: &Scenario, on_sockets: bool) -> BTreeSet<String> {
-    scenario.flows.iter().filter_map(|flow| flow.larger(on_sockets)).collect()
+    let of_flow = |flow: &Flow| [flow.larger(on_sockets), flow.larger_answers(on_sockets)];
+    scenario.flows.iter().flat_map(of_flow).flatten().collect()
 }
 
 /// Differences between the simulator's transports and those on real sockets, flow by flow, in sentences.
