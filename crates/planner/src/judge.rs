@@ -9,7 +9,8 @@
 //! The bound is Student's, from the spread of the repetitions. A figure that counts messages may agree in all of them by chance:
 //! five runs of 250 messages that lose 2 each have no spread, and say little of a loss of 1 %. So
 //! its spread counts as at least that of rounding to one message (a step over the square root of 12), and a share of messages
-//! must also hold by the bound of Clopper and Pearson on all messages together. Neither applies where every repetition lost
+//! must also hold by the bound of Clopper and Pearson on all messages together. If each of several flows must keep it, it must hold
+//! by that bound of every one of them. Neither applies where every repetition lost
 //! the very same messages, since then chance has no part in it; nor where the bound is 0, which no count could show.
 //!
 //! Student's bound is too low for values that are never below zero and have a long tail above, because a few repetitions miss
@@ -54,6 +55,8 @@ pub(crate) struct Measured {
     pub(crate) figures: Vec<Figure>,
     /// By limit; `None` for a figure that does not count messages.
     pub(crate) grains: Vec<Option<Grain>>,
+    /// By limit: of a share that each of several flows must keep, what was counted of each, of how many messages.
+    pub(crate) counted_each: Vec<Vec<(u64, u64)>>,
     /// By limit, whether its figure is extrapolated beyond the E-model's range.
     pub(crate) outside_model: Vec<bool>,
     /// Stands for what became of each message; `None` if none was lost or late, which may happen by chance.
@@ -143,8 +146,8 @@ struct Sample {
     values: Vec<f64>,
     /// The step of its grain, the largest of all repetitions; 0 for a figure without a grain.
     step: f64,
-    /// Of a share: what was counted, of how many messages.
-    counted: Option<(u64, u64)>,
+    /// Of a share: what was counted, of how many messages; of each flow, if several must keep the limit.
+    counted: Vec<(u64, u64)>,
     /// Whether chance has no part in it.
     is_certain: bool,
 }
@@ -157,7 +160,7 @@ fn sample(place: usize, repetitions: &[&Measured]) -> Sample {
         applies: figures().any(|figure| figure != Figure::NotApplicable) || figures().count() == 0,
         values: figures().filter_map(measured).filter(|value| value.is_finite()).collect(),
         step: 0.0,
-        counted: None,
+        counted: Vec::new(),
         is_certain: is_certain(repetitions),
     };
     for one in repetitions {
@@ -167,10 +170,10 @@ fn sample(place: usize, repetitions: &[&Measured]) -> Sample {
         };
         sample.step = sample.step.max(grain.step());
         if let Grain::Share { messages } = grain {
-            let (events, of) = sample.counted.unwrap_or_default();
             let here = (value * *messages as f64).round().clamp(0.0, *messages as f64);
-            sample.counted = Some((events + here as u64, of + messages));
+            sample.count(&[(here as u64, *messages)]);
         }
+        sample.count(one.counted_each.get(place).map_or(&[], Vec::as_slice));
     }
     sample
 }
@@ -182,6 +185,31 @@ fn is_certain(repetitions: &[&Measured]) -> bool {
 }
 
 impl Sample {
+    /// Adds what was counted in one repetition.
+    fn count(&mut self, here: &[(u64, u64)]) {
+        self.counted.resize(self.counted.len().max(here.len()), (0, 0));
+        for ((events, of), (more_events, more)) in self.counted.iter_mut().zip(here) {
+            (*events, *of) = (*events + more_events, *of + more);
+        }
+    }
+
+    /// The bounds of Clopper and Pearson on the share of the flow that keeps the limit least; `None` if nothing was counted.
+    /// On the side of the limit, none of them can be exceeded more often than the flow's own. On the other, chance has chosen
+    /// the flow, so the allowed error is shared among all.
+    fn counted_bounds(&self, limit: &Limit, error: f64) -> Option<(f64, f64)> {
+        let is_upper = matches!(limit.operator, Operator::Less | Operator::AtMost);
+        let mut counted: Vec<_> = self.counted.iter().filter(|(_, of)| *of > 0).copied().collect();
+        let shared = error / counted.len() as f64;
+        counted.sort_unstable();
+        counted.dedup();
+        let bounds = counted.into_iter().map(|(events, of)| {
+            let (own, chosen) = (binomial_bounds(events, of, error), binomial_bounds(events, of, shared));
+            if is_upper { (chosen.0, own.1) } else { (own.0, chosen.1) }
+        });
+        let worse: fn(f64, f64) -> f64 = if is_upper { f64::max } else { f64::min };
+        bounds.reduce(|worst, one| (worse(worst.0, one.0), worse(worst.1, one.1)))
+    }
+
     /// The confidence bounds of the mean, below and above, each wrong with this probability; `None` without a spread.
     fn bounds(&self, limit: &Limit, error: f64) -> Option<(f64, f64)> {
         let n = self.values.len() as f64;
@@ -191,11 +219,8 @@ impl Sample {
         let spread = (estimate.standard_deviation.powi(2) + rounding).sqrt();
         let reach = student_t(1.0 - error, n - 1.0)? * spread / n.sqrt();
         let student = (estimate.mean - reach, estimate.mean + reach);
-        Some(match self.counted.filter(|_| counts) {
-            Some((events, of)) => {
-                let (below, above) = binomial_bounds(events, of, error);
-                (student.0.min(below), student.1.max(above))
-            }
+        Some(match self.counted_bounds(limit, error).filter(|_| counts) {
+            Some((below, above)) => (student.0.min(below), student.1.max(above)),
             None => student,
         })
     }
@@ -237,7 +262,7 @@ fn judge_one(limit: &Limit, sample: &Sample, errors: Errors) -> Judged {
     let error = if keeps { errors.kept } else { errors.broken };
     let is_upper = matches!(limit.operator, Operator::Less | Operator::AtMost);
     let is_above = keeps == is_upper;
-    let is_share = sample.counted.is_some();
+    let is_share = !sample.counted.is_empty();
     let mut bound = sample.bounds(limit, error).map(|(below, above)| if is_above { above } else { below });
     // What is not shown without a tail is not shown with one.
     let mut says_something = true;

@@ -77,6 +77,7 @@ impl Sample {
         let measured = Measured {
             figures: limits.iter().map(|limit| limit.figure(summary)).collect(),
             grains: limits.iter().map(|limit| limit.grain(summary)).collect(),
+            counted_each: limits.iter().map(|limit| limit.counted_each(summary)).collect(),
             outside_model: limits.iter().map(|limit| limit.is_outside_model(summary)).collect(),
             fates: fates(summary),
         };

@@ -55,6 +55,23 @@ impl Limit {
     }
 }
 
+impl Limit {
+    /// Messages of each flow that were counted, and all of them, for a share that every flow of several keeps by itself; otherwise
+    /// nothing.
+    pub fn counted_each(&self, of: &RepetitionSummary) -> Vec<(u64, u64)> {
+        let Subject::Single { flow, single: Single::Each, metric } = &self.subject else { return Vec::new() };
+        if !matches!(metric.grain, figures::Grain::Share) {
+            return Vec::new();
+        }
+        let counted = |one: &FlowSummary| {
+            let messages = one.counts.due();
+            let events = metric.value(one).unwrap_or_default() * messages as f64;
+            (events.round().clamp(0.0, messages as f64) as u64, messages)
+        };
+        of.flows.get(*flow).map_or_else(Vec::new, |flow| flow.each.iter().map(counted).collect())
+    }
+}
+
 /// Messages of all connections over a transport.
 fn messages(of: &RepetitionSummary, bundle: &BundleSummary, transport: &str) -> u64 {
     let flows = of.flows.iter().filter(|flow| bundle.flows.contains(&flow.flow));

@@ -101,6 +101,31 @@ fn counts_that_agree_by_chance_show_no_more_than_their_number() {
 }
 
 #[test]
+fn the_worst_of_several_flows_is_no_surer_than_each_of_them() {
+    let limits = [limit(Operator::Less, 0.0004)];
+    let errors = both(0.0125);
+    let each = |flows: &[(u64, u64)]| {
+        let worst = flows.iter().map(|&(events, of)| events as f64 / of as f64).fold(0.0, f64::max);
+        let step = flows.iter().map(|&(_, of)| 1.0 / of as f64).fold(0.0, f64::max);
+        Measured {
+            grains: vec![Some(Grain::Step(step))],
+            counted_each: vec![flows.to_vec()],
+            ..measured(&[Figure::Value(worst)])
+        }
+    };
+    let half_width = |one: &Measured| judge(&limits, &[one; 6], errors).1[0].half_width.unwrap();
+    for counted in [(0, 1000), (1, 1000)] {
+        let (alone, worst) = (lost(counted.0, counted.1), each(&[counted]));
+        assert_eq!(half_width(&worst), half_width(&alone));
+        assert!(half_width(&each(&[(0, 1000), counted])) >= half_width(&alone));
+    }
+    // None of 6000 is less than 0.073 %, not less than 0.04 %.
+    let nothing = half_width(&each(&[(0, 1000), (0, 1000)]));
+    assert!((nothing - 0.00073).abs() < 1e-5, "{nothing}");
+    assert_eq!(judged(&limits, &vec![each(&[(0, 1000), (0, 1000)]); 6], errors), Verdict::Undecided);
+}
+
+#[test]
 fn a_figure_in_steps_has_at_least_the_spread_of_rounding_to_them() {
     let limits = [limit(Operator::Greater, 4.0)];
     let of = |mos, step| {
