@@ -242,7 +242,8 @@ pub fn rate(transport: Transport, blocks: Blocks, protection: Protection) -> Rat
     // Repeated payloads share a packet; parity has packets of its own.
     let audio = blocks.bytes() as f64 * payload;
     let parts = (audio / count / MOST_AUDIO as f64).ceil().max(1.0) * count;
-    let bytes = audio + parts * (f64::from(transport.headers()) + Header::BYTES as f64);
+    let headers = f64::from(transport.headers() + transport.session()) + Header::BYTES as f64;
+    let bytes = audio + parts * headers;
     let seconds = blocks.interval().as_secs_f64();
     Rate::from_bits_per_second((bytes * 8.0 / seconds.max(1e-9)) as u64)
 }

@@ -70,6 +70,11 @@ impl Transport {
         self.advised.headers
     }
 
+    /// Bytes that a session sends with each packet, beside these headers and that of the audio.
+    pub const fn session(self) -> u32 {
+        trunkline_calls::line::added(self.kind.features) as u32
+    }
+
     fn key(self) -> (u8, &'static str) {
         (self.advised.rank, self.kind.name)
     }

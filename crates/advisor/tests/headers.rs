@@ -3,7 +3,8 @@
 mod support;
 
 use support::{LAN, idle, simulated, stereo};
-use trunkline_advisor::{Stage, Step, Transport};
+use trunkline_advisor::{Blocks, Stage, Step, Transport, rate};
+use trunkline_audio::pipeline::Protection;
 use trunkline_core::{Duration, Time};
 
 #[test]
@@ -26,4 +27,12 @@ fn headers_are_those_of_the_packets_on_the_link() {
         // Acknowledgements of what comes back are on the link too.
         assert!((0.9..=1.1).contains(&(on_link / counted)), "{transport}: {on_link:.1} instead of {counted}");
     }
+}
+
+/// A captured packet of 10 ms of G.711 has 117 bytes behind the headers of IPv4 and UDP: 80 of speech, 29 of the header of the
+/// audio, and 8 of the key of the session.
+#[test]
+fn a_rate_counts_all_bytes_of_captured_packets() {
+    let blocks = Blocks { sample_rate: 8_000, frames: 80, channels: 1, sample_bytes: 1 };
+    assert_eq!(rate(Transport::UDP, blocks, Protection::None).bits_per_second(), 145 * 8 * 100);
 }

@@ -11,7 +11,7 @@ use crate::request::Key;
 /// The largest packet.
 pub(crate) const LARGEST: usize = u16::MAX as usize;
 /// Bytes before a packet.
-const LENGTH: usize = 2;
+pub(super) const LENGTH: usize = 2;
 
 /// Appends a frame.
 pub(crate) fn write(packet: &[u8], into: &mut Vec<u8>) {

@@ -17,6 +17,14 @@ use trunkline_transport::rtp::PeerReport;
 
 pub use packets::Packets;
 
+use crate::request::Key;
+
+/// Bytes that a session sends with each packet over a transport with these features: its key, and in a stream of bytes the
+/// packet's length.
+pub const fn added(features: &Features) -> usize {
+    Key::LENGTH + if features.message_oriented { 0 } else { frames::LENGTH }
+}
+
 /// One conversation over any transport on real sockets, message-oriented on both sides; turned by its owner's thread.
 ///
 /// Times are those of the monotonic clock ([`now`](crate::now)) and never decrease.
