@@ -139,7 +139,7 @@ mod tests {
     use crate::Meter;
     use crate::figures;
     use crate::quality::{CODECS, Listening};
-    use crate::record::{DriverOutcome, Lasting, Observation, Recorder as _, TraceSink};
+    use crate::record::{DriverOutcome, Observation, Recorder as _, TraceSink};
 
     #[derive(Default)]
     struct Kept(Vec<Record>);
@@ -152,27 +152,12 @@ mod tests {
 
     fn call() -> FlowMeta {
         FlowMeta {
-            name: "voice".to_owned(),
-            transport: "udp".to_owned(),
-            first: FlowId(0),
-            members: 2,
-            sinks: vec!["b".to_owned()],
-            channels: 1,
             measured: Measured::RoundTrip,
             ends: Time::from_nanos(10_000_000_000),
-            propagation: Vec::new(),
-            wander: Duration::ZERO,
-            reliable: Vec::new(),
-            presence: Vec::new(),
-            send_limit: None,
-            is_answered: false,
-            is_greedy: false,
-            lasting: Lasting::Volume,
             playout: Some(Duration::from_millis(40)),
             carries_audio: true,
-            keeps_payload: false,
-            voice_path: None,
             listening: Some(Listening { codec: CODECS[0], packet: Duration::from_millis(10) }),
+            ..crate::meter::tests::meta(0, 2, 1)
         }
     }
 

@@ -244,11 +244,11 @@ pub struct RunLimit {
     /// The index of the worst point; null if nothing was measured.
     #[schema(required = true)]
     pub worst: Option<u32>,
-    /// The points at which it holds, in words: `bulk.count = 0, 1`.
+    /// The points at which it holds, in words: `bulk.count = 0, 1`; `none` without any.
     #[serde(default)]
     #[schema(required = true)]
     pub holds_at: String,
-    /// The points at which it is broken, in words.
+    /// The points at which it is broken, in words; `none` without any.
     #[serde(default)]
     #[schema(required = true)]
     pub broken_at: String,

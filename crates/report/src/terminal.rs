@@ -106,15 +106,11 @@ pub(crate) fn cautions_of(side: &Side) -> Vec<String> {
     all
 }
 
-/// Returns true if an experiment file may name agents: then its hosts are other machines.
+/// Returns true if an experiment file names agents: then its hosts are other machines.
 fn has_agents(text: &str) -> bool {
-    let before = |rest: &str| rest.trim_end_matches(['"', '\'']).ends_with(['.', ',', '{', ' ', '\t']);
-    text.lines().map(|line| line.split('#').next().unwrap_or_default()).any(|line| {
-        line.match_indices("agent").any(|(at, word)| {
-            let after = line[at + word.len()..].trim_start_matches(['"', '\'']).trim_start();
-            after.starts_with('=') && (line[..at].is_empty() || before(&line[..at]))
-        })
-    })
+    let file: toml::Table = text.parse().unwrap_or_default();
+    let hosts = file.get("hosts").and_then(toml::Value::as_table);
+    hosts.is_some_and(|hosts| hosts.values().any(|host| host.get("agent").is_some()))
 }
 
 fn paint(outcome: Outcome) -> Ansi {

@@ -7,7 +7,7 @@
 //! All fields are big-endian. The header is the same over every transport, in virtual and in real time, so that a
 //! simulated flow spends the same bytes as a real one. Where nobody needs the content of a message, the header is its
 //! first 40 bytes, and the message keeps its size; otherwise it stands in front of the message. The highest bit of the
-//! kind says which; the lowest two are the kind, and those between them a [check] of the header. The highest two bits of the
+//! kind says which; the lowest two are the kind, and those between them a check of the header. The highest two bits of the
 //! key's last byte are 0.
 //!
 //! A transport may deliver damage: the checksum of UDP-Lite may cover less than the header. A header that was damaged is none,

@@ -1686,10 +1686,10 @@ export interface components {
         };
         /** @description The outcome of a limit in a run. */
         RunLimit: {
-            /** @description The points at which it is broken, in words. */
+            /** @description The points at which it is broken, in words; `none` without any. */
             broken_at: string;
             draws?: components["schemas"]["LimitDraws"] | null;
-            /** @description The points at which it holds, in words: `bulk.count = 0, 1`. */
+            /** @description The points at which it holds, in words: `bulk.count = 0, 1`; `none` without any. */
             holds_at: string;
             /** @description The outcome over all points. */
             outcome: components["schemas"]["LimitOutcome"];
@@ -1717,7 +1717,7 @@ export interface components {
             index: number;
             /** @description The measurements. */
             repetitions: components["schemas"]["RunRepetition"][];
-            /** @description The chosen values as written. */
+            /** @description The chosen values as reports show them: `fifo 600 KB` for a table. */
             values: string[];
         };
         /** @description A repetition of a point. */

@@ -430,4 +430,4 @@ fn record_of(channel: &Channel, sequence: u32, due: Time, arrival: Arrival, fate
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -18,7 +18,7 @@ impl TraceSink for Kept {
     }
 }
 
-pub(super) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
+pub(crate) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
     FlowMeta {
         name: format!("flow-{first}"),
         transport: "udp".to_owned(),

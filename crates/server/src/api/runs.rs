@@ -103,7 +103,7 @@ pub struct RunPoint {
     pub index: u32,
     /// The chosen value's index on each axis.
     pub choice: Vec<usize>,
-    /// The chosen values as written.
+    /// The chosen values as reports show them: `fifo 600 KB` for a table.
     pub values: Vec<String>,
     /// The measurements.
     pub repetitions: Vec<RunRepetition>,

@@ -6,7 +6,7 @@
 //!  | mark   | flow   | kind,  | seq             | sent          | payload ...
 //!  |        |        | chan   | seq    | sent (36), reflected (28 bits) | payload ...
 //! ```
-//! The mark is the first half of the key with all bits inverted, and with a [check](super::check) added bit by bit; its last
+//! The mark is the first half of the key with all bits inverted, and with a check (`framing/check.rs`) added bit by bit; its last
 //! bit says whether the header is a part of the message. The kind takes two bits, the channel six.
 //!
 //! In a byte stream; the second is that of an answer:
