@@ -217,6 +217,12 @@ const FIXED: [(u8, Format); 4] = [
     (11, (Encoding::L16, 44_100, 1)),
 ];
 
+/// A text as the end of a line, without what would end the line; `None` if nothing is left.
+fn rest_of_line(text: &str) -> Option<String> {
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
 /// Checks any text, and panics where reading breaks its word: it is a description that is written and read again as the
 /// same, or the place of a mistake within it.
 #[doc(hidden)]

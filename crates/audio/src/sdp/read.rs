@@ -9,6 +9,7 @@ use trunkline_core::Duration;
 
 use super::{
     Encoding, FIXED, Format, MOST_CHANNELS, MOST_CLOCK, Media, MediaClock, Origin, SdpError, Session,
+    rest_of_line,
 };
 
 impl FromStr for Session {
@@ -75,7 +76,7 @@ fn one_of_media(part: Part<'_>, common: Part<'_>) -> Result<Option<Media>, SdpEr
         clock,
         channels,
         packet_time: attribute("ptime").map(packet_time).transpose()?,
-        reference_clock: attribute("ts-refclk").map(|clock| clock.text.trim().to_owned()),
+        reference_clock: attribute("ts-refclk").and_then(|clock| rest_of_line(clock.text)),
         media_clock: attribute("mediaclk").map_or(Ok(None), media_clock)?,
     }))
 }

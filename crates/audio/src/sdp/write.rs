@@ -4,7 +4,7 @@
 use core::fmt::{self, Display, Formatter, Write as _};
 use std::net::IpAddr;
 
-use super::{Encoding, Media, MediaClock, Origin, Session};
+use super::{Encoding, Media, MediaClock, Origin, Session, rest_of_line};
 
 impl Display for Session {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -17,13 +17,9 @@ impl Display for Session {
         word(f, username)?;
         write!(f, " {session} {version} IN {family} ")?;
         word(f, host)?;
-        write!(f, "\r\ns=")?;
         // The line must not be empty (section 5.3).
-        match self.name.trim() {
-            "" => f.write_char('-')?,
-            name => name.chars().filter(|c| !c.is_control()).try_for_each(|c| f.write_char(c))?,
-        }
-        write!(f, "\r\nt=0 0\r\n")?;
+        let name = rest_of_line(&self.name).unwrap_or_else(|| "-".to_owned());
+        write!(f, "\r\ns={name}\r\nt=0 0\r\n")?;
         self.media.iter().try_for_each(|media| media.fmt(f))
     }
 }
@@ -56,10 +52,8 @@ impl Display for Media {
             self.sources.iter().try_for_each(|source| write!(f, " {source}"))?;
             write!(f, "\r\n")?;
         }
-        if let Some(clock) = &self.reference_clock {
-            write!(f, "a=ts-refclk:")?;
-            word(f, clock)?;
-            write!(f, "\r\n")?;
+        if let Some(clock) = self.reference_clock.as_deref().and_then(rest_of_line) {
+            write!(f, "a=ts-refclk:{clock}\r\n")?;
         }
         match self.media_clock {
             Some(MediaClock::Direct(offset)) => write!(f, "a=mediaclk:direct={offset}\r\n"),
