@@ -133,7 +133,7 @@ fn described(learned: Result<Learned, ImportError>) {
             let files: std::collections::BTreeMap<String, Vec<u8>> = learned
                 .attachments
                 .iter()
-                .map(|attachment| (Learned::file_name("a", attachment), attachment.bytes.clone()))
+                .map(|attachment| (Learned::file_name("a", attachment), attachment.text.clone().into_bytes()))
                 .collect();
             let read = Experiment::parse(&file, "a", &NamedFiles::from(files));
             assert!(

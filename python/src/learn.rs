@@ -1,5 +1,6 @@
 //! Descriptions of links out of recordings, as `trunkline learn --from` makes them.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
@@ -30,26 +31,40 @@ fn failure(error: FilesError) -> PyErr {
 
 #[pymethods]
 impl Learned {
+    /// What [`Learned::to_json`] has returned, in this process or another.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Learned> {
+        serde_json::from_str(text).map(Learned).map_err(errors::bad_input)
+    }
+
+    /// The whole of it.
+    fn to_json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.0).map_err(errors::bad_input)
+    }
+
     /// The description as TOML.
     fn text(&self, name: &str, when: &str) -> String {
         self.0.to_toml(name, when)
     }
 
     /// Direction (empty for both), key, value as text, and evidence.
-    fn known(&self, name: &str) -> Vec<(&'static str, &'static str, String, String)> {
+    fn known(&self, name: &str) -> Vec<(&'static str, Cow<'static, str>, String, String)> {
         let of = |(way, side): (&'static str, &import::Side)| {
             let known = side.known.iter();
             known
-                .map(|known| (way, known.key, known.value.text(name), known.evidence.clone()))
+                .map(|known| (way, known.key.clone(), known.value.text(name), known.evidence.clone()))
                 .collect::<Vec<_>>()
         };
         self.sides().into_iter().flat_map(of).collect()
     }
 
     /// Direction (empty for both), key, and why it cannot be known.
-    fn unknown(&self) -> Vec<(&'static str, &'static str, String)> {
+    fn unknown(&self) -> Vec<(&'static str, Cow<'static, str>, String)> {
         let of = |(way, side): (&'static str, &import::Side)| {
-            side.unknown.iter().map(|unknown| (way, unknown.key, unknown.why.clone())).collect::<Vec<_>>()
+            side.unknown
+                .iter()
+                .map(|unknown| (way, unknown.key.clone(), unknown.why.clone()))
+                .collect::<Vec<_>>()
         };
         self.sides().into_iter().flat_map(of).collect()
     }

@@ -184,7 +184,8 @@ def test_a_repetition_waits_once() -> None:
             return [(0, 0, 0), (0, 1, 0)]
 
     sweep = _executor.Sweep(Losing({1, 2}, set()))
-    sweep._begin(Collector(), None, 1)  # type: ignore[arg-type]
+    nothing = _executor.Spec("", "", (), {}, b"", "sim", "")
+    sweep._begin(Collector(), nothing, "")  # type: ignore[arg-type]
     sweep._again([(0, 0, 0)], OSError())
     assert sorted(sweep._waiting) == [(0, 0, 0), (0, 1, 0)], "it waits already"
     sweep._submit()

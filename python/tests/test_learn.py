@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from test_executor import processes
 
 import trunkline
 
@@ -46,3 +47,33 @@ def test_nothing_is_learned_from_what_is_no_recording(tmp_path: Path) -> None:
         trunkline.learn(tmp_path / "none.pcap")
     with pytest.raises(trunkline.ExperimentError, match="captures of both ends"):
         trunkline.learn(EXAMPLES / "cellular.down", same_clock=True)
+
+
+def test_each_of_many_recordings_is_learned_alike_everywhere(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("hello\n")
+    recordings = [
+        EXAMPLES / "cellular.down",
+        text,
+        (EXAMPLES / "cellular.down", EXAMPLES / "cellular.up"),
+        tmp_path / "none.pcap",
+        (EXAMPLES / "cellular.up", EXAMPLES / "cellular.up"),
+    ]
+    here = trunkline.learn_each(recordings)
+    there = trunkline.learn_each(recordings, executor=processes)
+    for one, other in zip(here, there, strict=True):
+        assert type(one) is type(other)
+        if isinstance(one, trunkline.Learned):
+            assert isinstance(other, trunkline.Learned)
+            assert (one.known, one.unknown, one.warnings) == (other.known, other.unknown, other.warnings)
+        else:
+            assert str(one) == str(other)
+    assert [isinstance(one, trunkline.Learned) for one in here] == [True, False, True, False, False]
+    assert str(there[1]).startswith(f"`{text}` is in no format")
+    assert str(there[3]) == f"`{tmp_path / 'none.pcap'}` does not exist"
+    one, other = here[2], there[2]
+    assert isinstance(one, trunkline.Learned) and isinstance(other, trunkline.Learned)
+    written = [file.read_bytes() for file in other.write(tmp_path / "a.toml")[1:]]
+    (tmp_path / "b").mkdir()
+    assert written == [file.read_bytes() for file in one.write(tmp_path / "b" / "a.toml")[1:]]
+    assert trunkline.learn_each([]) == trunkline.learn_each([], executor=processes) == []

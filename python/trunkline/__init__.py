@@ -7,7 +7,7 @@ import os
 from trunkline._errors import ExperimentError, Problem, StoreError, TrunklineError, TrunklineWarning
 from trunkline._executor import RayExecutor
 from trunkline._experiment import Checked, Experiment
-from trunkline._learn import Known, Learned, Unknown, learn
+from trunkline._learn import Known, Learned, Unknown, learn, learn_each
 from trunkline._machines import (
     Arrival,
     ClockOffset,
@@ -73,6 +73,7 @@ __all__ = [
     "e_model",
     "endpoints",
     "learn",
+    "learn_each",
     "open",
     "runs",
 ]

@@ -20,7 +20,7 @@ Task = tuple[int, int, int]
 BATCH = 2.0
 """Seconds of work that are sent at once: long beside the cost of sending and collecting a batch."""
 ATTEMPTS = 4
-"""A repetition is measured this many times at most, if workers die or fail."""
+"""A task is tried this many times at most, if workers die or fail."""
 STRAGGLER = 4.0
 """A batch that takes this many times as long as expected is given to another worker too, once nothing else is left."""
 
@@ -54,6 +54,22 @@ class RayExecutor:
         return self._ray.remote(function).remote(*arguments).future()
 
 
+class Work(Protocol):
+    """What workers do."""
+
+    @property
+    def function(self) -> Callable[[Any, list[Task]], tuple[Any, list[str], float]]:
+        """Does tasks on a worker, of a part of this work. Returns what a :class:`Collecting` takes, warnings, and the seconds that it
+        took.
+        """
+
+    def part(self, tasks: list[Task]) -> Any:
+        """Whatever a worker needs for these tasks."""
+
+    def name(self, task: Task) -> str:
+        """A task in a few words."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """An experiment as it travels to a worker, with the files that it names."""
@@ -67,15 +83,29 @@ class Spec:
     on: str
     version: str
 
+    @property
+    def function(self) -> Callable[[Spec, list[Task]], tuple[bytes, list[str], float]]:
+        return measure
+
+    def part(self, tasks: list[Task]) -> Spec:
+        return self
+
+    def name(self, task: Task) -> str:
+        return f"repetition {task[1]} of point {task[0]}"
+
 
 _known: tuple[Spec, _trunkline.Experiment] | None = None
+
+
+def rest_of_run(number: int) -> str:
+    """What becomes of the rest of a run."""
+    return f"run {number} is partial, and `resume(executor=...)` measures the rest"
 
 
 def measure(spec: Spec, tasks: list[Task]) -> tuple[bytes, list[str], float]:
     """On a worker: measures repetitions. Returns an archive, warnings, and the seconds that it took."""
     global _known
-    if spec.version != _trunkline.__version__:
-        raise TrunklineError(f"a worker has trunkline {_trunkline.__version__}, and the client {spec.version}")
+    same_version(spec.version)
     if _known is None or _known[0] != spec:
         # Validated once for each worker, however many batches it measures.
         experiment = _trunkline.Experiment(spec.source, spec.file, list(spec.settings), spec.named)
@@ -87,6 +117,12 @@ def measure(spec: Spec, tasks: list[Task]) -> tuple[bytes, list[str], float]:
     return archive, warnings, time.monotonic() - began
 
 
+def same_version(client: str) -> None:
+    """On a worker: refuses the work of another version."""
+    if client != _trunkline.__version__:
+        raise TrunklineError(f"a worker has trunkline {_trunkline.__version__}, and the client {client}")
+
+
 @dataclass
 class _Batch:
     tasks: list[Task]
@@ -95,18 +131,18 @@ class _Batch:
 
 
 class Collecting(Protocol):
-    """Stores repetitions that workers have measured."""
+    """Keeps what workers have done."""
 
     def missing(self) -> list[Task]:
-        """The repetitions that are not stored yet."""
+        """The tasks that are not done yet."""
 
-    def take(self, measured: bytes, seconds: float, /) -> int:
-        """Stores what :func:`measure` has returned, each repetition of which took so long. Returns how many of them were missing."""
+    def take(self, done: Any, seconds: float, /) -> int:
+        """Keeps what a work's function has returned, each task of which took so long. Returns how many of them were missing."""
 
 
 class Sweep:
-    """Repetitions that are measured by an executor. Each is stored once, from the first worker that returns it; batches of
-    workers that die are given to others.
+    """Tasks that an executor does, such as repetitions of a run. Each is collected once, from the first worker that returns it;
+    batches of workers that die are given to others.
     """
 
     def __init__(self, executors: Executors) -> None:
@@ -119,9 +155,11 @@ class Sweep:
         self._each: float | None = None
         self.warnings: dict[str, None] = {}
 
-    def run(self, collector: Collecting, spec: Spec, run: int, show: Callable[[int, int], None]) -> None:
-        """Measures everything that a collector misses of a run. ``show`` is called with the repetitions that are done, and all."""
-        self._begin(collector, spec, run)
+    def run(self, collector: Collecting, work: Work, left: str, show: Callable[[int, int], None]) -> None:
+        """Does everything that a collector misses of a work. ``show`` is called with the number of tasks that are done, and of all.
+        ``left`` says what becomes of the rest after a failure.
+        """
+        self._begin(collector, work, left)
         of = len(self._missing)
         try:
             while self._missing:
@@ -135,8 +173,8 @@ class Sweep:
             for future, _ in self._open.values():
                 future.cancel()
 
-    def _begin(self, collector: Collecting, spec: Spec, run: int) -> None:
-        self._collector, self._spec, self._run = collector, spec, run
+    def _begin(self, collector: Collecting, work: Work, left: str) -> None:
+        self._collector, self._work, self._left = collector, work, left
         self._returned: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._open: dict[int, tuple[Any, _Batch]] = {}
         self._waiting = list(reversed(collector.missing()))
@@ -181,7 +219,7 @@ class Sweep:
         # Dask gives the result of an earlier call with the same arguments otherwise.
         keywords = {"pure": False} if hasattr(self._executor, "ncores") else {}
         try:
-            future = self._executor.submit(measure, self._spec, tasks, **keywords)
+            future = self._executor.submit(self._work.function, self._work.part(tasks), tasks, **keywords)
         except (BrokenExecutor, RuntimeError) as error:
             # Counted: an executor that takes nothing is not made again without end.
             self._replace(error, tasks)
@@ -192,10 +230,7 @@ class Sweep:
     def _replace(self, error: BaseException, tasks: list[Task]) -> None:
         """Makes another executor in place of one that broke with these tasks."""
         if self._make is None:
-            raise TrunklineError(
-                f"the executor has failed: {error or type(error).__name__}; run {self._run} is partial, and "
-                "`resume(executor=...)` measures the rest"
-            ) from error
+            raise TrunklineError(f"the executor has failed: {error or type(error).__name__}; {self._left}") from error
         # Once each, however many workers had it.
         lost = dict.fromkeys(tasks)
         for future, batch in self._open.values():
@@ -246,8 +281,7 @@ class Sweep:
             self._attempts[task] = self._attempts.get(task, 0) + 1
             if self._attempts[task] >= ATTEMPTS:
                 raise TrunklineError(
-                    f"repetition {task[1]} of point {task[0]} has failed {ATTEMPTS} times, last with: {error!r}; run "
-                    f"{self._run} is partial"
+                    f"{self._work.name(task)} has failed {ATTEMPTS} times, last with: {error!r}; {self._left}"
                 ) from error
             elsewhere = [batch for _, batch in self._open.values() if task in batch.tasks]
             for batch in elsewhere:

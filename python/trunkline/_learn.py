@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 from trunkline import _trunkline
 from trunkline._errors import ExperimentError
+from trunkline._executor import Executors, Sweep, Task, same_version
+
+Recording = Union[str, "os.PathLike[str]"]
+"""A file with a recording."""
 
 
 class Known(NamedTuple):
@@ -34,10 +43,13 @@ class Unknown(NamedTuple):
 class Learned:
     """The description of a link, with the evidence for each key."""
 
-    def __init__(self, core: _trunkline.Learned, name: str) -> None:
+    def __init__(self, core: _trunkline.Learned, name: str, when: str | None = None) -> None:
         self._core = core
         self._name = name
-        self._when = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._when = when or datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def __reduce__(self) -> tuple[Callable[..., Learned], tuple[str, str, str]]:
+        return _unpickled, (self._core.to_json(), self._name, self._when)
 
     @property
     def known(self) -> list[Known]:
@@ -74,8 +86,8 @@ class Learned:
 
 
 def learn(
-    recording: str | os.PathLike[str],
-    second: str | os.PathLike[str] | None = None,
+    recording: Recording,
+    second: Recording | None = None,
     *,
     same_clock: bool = False,
 ) -> Learned:
@@ -88,3 +100,114 @@ def learn(
     """
     files = [os.fspath(file) for file in (recording, second) if file is not None]
     return Learned(_trunkline.learn(files, same_clock), Path(files[0]).stem)
+
+
+def learn_each(
+    recordings: Iterable[Recording | tuple[Recording, Recording]],
+    *,
+    same_clock: bool = False,
+    executor: Executors | None = None,
+) -> list[Learned | ExperimentError]:
+    """Learns the description of a link from each of many recordings, in their order: where nothing can be learned, the error takes
+    its place.
+
+    :param recordings: files, or pairs of them, each as for :func:`learn`.
+    :param same_clock: both captures of each pair are of one clock.
+    :param executor: learns on the workers of an executor, as in :meth:`Experiment.run`, instead of this machine's cores. The content of
+        the files travels to the workers, and what they learn is the same.
+    """
+    pairs = [
+        tuple(os.fspath(file) for file in one) if isinstance(one, tuple) else (os.fspath(one),) for one in recordings
+    ]
+    if executor is None:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(lambda pair: _learned(pair, same_clock), pairs))
+    learning = _Learning(len(pairs))
+    sweep = Sweep(executor)
+    try:
+        sweep.run(learning, _Recordings(pairs, same_clock, _trunkline.__version__), "nothing is kept", lambda *_: None)
+    finally:
+        sweep.close()
+    return [learning.learned[place] for place in range(len(pairs))]
+
+
+def _learned(pair: tuple[str, ...], same_clock: bool) -> Learned | ExperimentError:
+    try:
+        return learn(*pair, same_clock=same_clock)
+    except ExperimentError as error:
+        return error
+
+
+def _unpickled(core: str, name: str, when: str) -> Learned:
+    return Learned(_trunkline.Learned.from_json(core), name, when)
+
+
+@dataclass(frozen=True)
+class _Recordings:
+    """Recordings as work for an executor: the number of each is the first of its task."""
+
+    pairs: list[tuple[str, ...]]
+    same_clock: bool
+    version: str
+    contents: dict[str, bytes] = field(default_factory=dict)
+    """Those of all files that a part names and that this machine can read."""
+
+    @property
+    def function(self) -> Callable[[_Recordings, list[Task]], tuple[_Answers, list[str], float]]:
+        return _learn_part
+
+    def part(self, tasks: list[Task]) -> _Recordings:
+        contents = {}
+        for file in {file for task in tasks for file in self.pairs[task[0]]}:
+            try:
+                contents[file] = Path(file).read_bytes()
+            except OSError:
+                # Missing on the worker too, which says so.
+                continue
+        return _Recordings(self.pairs, self.same_clock, self.version, contents)
+
+    def name(self, task: Task) -> str:
+        return " and ".join(f"`{file}`" for file in self.pairs[task[0]])
+
+
+_Answers = dict[int, Union[Learned, ExperimentError]]
+
+
+def _learn_part(recordings: _Recordings, tasks: list[Task]) -> tuple[_Answers, list[str], float]:
+    """On a worker: learns from some of the recordings."""
+    same_version(recordings.version)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        # Folders of their own, so that each file keeps its name.
+        files = {file for number, *_ in tasks for file in recordings.pairs[number]}
+        places = {file: os.path.join(folder, str(place), Path(file).name) for place, file in enumerate(sorted(files))}
+        for file, content in recordings.contents.items():
+            os.mkdir(os.path.dirname(places[file]))
+            Path(places[file]).write_bytes(content)
+        answers: _Answers = {}
+        for number, *_ in tasks:
+            pair = recordings.pairs[number]
+            answer = _learned(tuple(places[file] for file in pair), recordings.same_clock)
+            if isinstance(answer, ExperimentError):
+                text = str(answer)
+                for file, place in places.items():
+                    text = text.replace(place, file)
+                answer = ExperimentError(text)
+            answers[number] = answer
+    return answers, [], time.monotonic() - began
+
+
+class _Learning:
+    """Collects what workers have learned."""
+
+    def __init__(self, count: int) -> None:
+        self.learned: _Answers = {}
+        self._count = count
+
+    def missing(self) -> list[Task]:
+        return [(number, 0, number) for number in range(self._count) if number not in self.learned]
+
+    def take(self, done: _Answers, seconds: float, /) -> int:
+        new = {number: answer for number, answer in done.items() if number not in self.learned}
+        self.learned.update(new)
+        return len(new)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from trunkline import _custom, _trunkline
 from trunkline._errors import TrunklineWarning
-from trunkline._executor import Executors, Spec, Sweep
+from trunkline._executor import Executors, Spec, Sweep, rest_of_run
 
 if TYPE_CHECKING:
     from trunkline._run import Run
@@ -80,7 +80,7 @@ def distribute(
 
         try:
             sweep = Sweep(executor)
-            sweep.run(collector, spec, collector.id, told)
+            sweep.run(collector, spec, rest_of_run(collector.id), told)
         finally:
             if sweep:
                 sweep.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trunkline import _trunkline
 from trunkline._errors import ExperimentError
-from trunkline._executor import Executors, Spec, Sweep
+from trunkline._executor import Executors, Spec, Sweep, rest_of_run
 from trunkline._measure import Progress, Show, measure
 
 if TYPE_CHECKING:
@@ -135,8 +135,8 @@ def _distributed(
 
     def measure_round(text: str, file: str, named: dict[str, bytes], round: _trunkline.Round) -> None:
         spec = Spec(text, file, (), named, b"", "sim", _trunkline.__version__)
-        number = round.progress()[3]
-        sweep.run(round, spec, number, lambda *_: show(*round.progress()) if show else None)
+        left = rest_of_run(round.progress()[3])
+        sweep.run(round, spec, left, lambda *_: show(*round.progress()) if show else None)
 
     try:
         number, complete, text, told = _trunkline.plan(

@@ -3,7 +3,7 @@
 use trunkline_core::{Duration, Time};
 
 /// A direction of the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Way {
     /// From this host to the other one.
     Forward,

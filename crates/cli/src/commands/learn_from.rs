@@ -60,7 +60,7 @@ fn report(global: &Global, learned: &Learned, target: &Path, written: &[PathBuf]
         let known = sides.iter().flat_map(|(way, side)| {
             side.known.iter().map(|known| ImportedKey {
                 direction: way.map(str::to_owned),
-                key: known.key.to_owned(),
+                key: known.key.to_string(),
                 value: known.value.text(&name),
                 evidence: known.evidence.clone(),
             })
@@ -68,7 +68,7 @@ fn report(global: &Global, learned: &Learned, target: &Path, written: &[PathBuf]
         let unknown = sides.iter().flat_map(|(way, side)| {
             side.unknown.iter().map(|unknown| UnknownKey {
                 direction: way.map(str::to_owned),
-                key: unknown.key.to_owned(),
+                key: unknown.key.to_string(),
                 why: unknown.why.clone(),
             })
         });

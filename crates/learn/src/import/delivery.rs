@@ -35,13 +35,13 @@ pub fn read_traces(names: &[&str], texts: &[&str]) -> Result<Learned, (usize, Im
             text.parse().map_err(|error| (place, ImportError::new(format!("{error}"))))?;
         let suffix = SUFFIXES[place];
         let evidence = about(&trace);
-        let known = Known { key: "file", value: Written::File(suffix), evidence };
+        let known = Known { key: "file".into(), value: Written::File(suffix.into()), evidence };
         match (texts.len(), place) {
             (1, _) => learned.both.known.push(known),
             (_, 0) => learned.forward.known.push(known),
             _ => learned.backward.known.push(known),
         }
-        learned.attachments.push(Attachment { suffix, bytes: text.as_bytes().to_vec() });
+        learned.attachments.push(Attachment { suffix: suffix.into(), text: (*text).to_owned() });
     }
     learned.both.known.insert(0, medium());
     if texts.len() == 1 {
@@ -59,7 +59,7 @@ pub fn read_traces(names: &[&str], texts: &[&str]) -> Result<Learned, (usize, Im
 
 fn medium() -> Known {
     let evidence = "delivery opportunities of 1504 B at recorded times; the trace repeats".to_owned();
-    Known { key: "medium", value: Written::Text("trace".to_owned()), evidence }
+    Known { key: "medium".into(), value: Written::Text("trace".to_owned()), evidence }
 }
 
 fn unknown_to_traces(side: &mut Side) {
@@ -221,8 +221,8 @@ impl Log {
             }
         };
         learned.both.known.push(medium());
-        learned.both.known.push(Known { key: "file", value: Written::File(suffix), evidence });
-        learned.attachments.push(Attachment { suffix, bytes: text.into_bytes() });
+        learned.both.known.push(Known { key: "file".into(), value: Written::File(suffix.into()), evidence });
+        learned.attachments.push(Attachment { suffix: suffix.into(), text });
         let delivered = self.packets.iter().filter(|packet| packet.delay.is_some()).count();
         learned.remarks.push(format!(
             "{} packets arrived, {delivered} left and {} were dropped. The log has one direction: its trace stands for both.",
@@ -292,7 +292,7 @@ mod tests {
         let log = "# mahimahi mm-link\n# base timestamp: 1000\n1000 + 1500\n1000 + 1500\n1000 + 1500\n1000 d 1 1500\n\
                    1002 # 1504\n1002 - 1500 2\n1005 # 1504\n1005 - 1500 5\n1009 # 1504\n";
         let learned = read_log("x.log", Way::Forward, log.as_bytes()).unwrap();
-        assert_eq!(learned.attachments[0].bytes, b"2\n5\n9\n");
+        assert_eq!(learned.attachments[0].text, "2\n5\n9\n");
         let text = learned.to_toml("x", "today");
         assert!(text.contains("limit = \"3000 B\"") && text.contains("2 packets waited"), "{text}");
         assert!(text.contains("3 packets arrived, 2 left and 1 were dropped"), "{text}");

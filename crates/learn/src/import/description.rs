@@ -1,11 +1,14 @@
 //! A link as it was learned: keys of `[link]` with their evidence, keys that cannot be known, and the files beside them.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use trunkline_core::Rate;
 
 use crate::Way;
 
 /// A link that was learned from something recorded.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
     /// Its source in a few words: "the iBoxNet profile `a.json`".
     pub from: String,
@@ -26,7 +29,7 @@ pub struct Learned {
 }
 
 /// The keys of a direction.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Side {
     /// Keys with values.
     pub known: Vec<Known>,
@@ -35,10 +38,10 @@ pub struct Side {
 }
 
 /// A key with its value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Known {
     /// The key: `rate`.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// Its value.
     pub value: Written,
     /// The source of the value, and the bounds of the true one.
@@ -46,27 +49,27 @@ pub struct Known {
 }
 
 /// A value as TOML writes it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Written {
     /// A text, which is written in quotation marks.
     Text(String),
     /// TOML: a table or a number.
     Toml(String),
     /// The path of an attachment, by its suffix.
-    File(&'static str),
+    File(Cow<'static, str>),
 }
 
 /// A key that cannot be known.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unknown {
     /// The key: `loss`.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// Why, and what is known of it all the same.
     pub why: String,
 }
 
 /// Traffic of others in one direction.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Others {
     /// Its direction.
     pub way: Way,
@@ -77,12 +80,12 @@ pub struct Others {
 }
 
 /// A file beside the description.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attachment {
     /// Its name is that of the description, a hyphen and this: `up.trace`.
-    pub suffix: &'static str,
+    pub suffix: Cow<'static, str>,
     /// Its content.
-    pub bytes: Vec<u8>,
+    pub text: String,
 }
 
 impl Written {
@@ -99,17 +102,21 @@ impl Side {
     /// Adds a key with a text as its value.
     pub fn text(&mut self, key: &'static str, value: impl ToString, evidence: impl Into<String>) {
         let value = Written::Text(value.to_string());
-        self.known.push(Known { key, value, evidence: evidence.into() });
+        self.known.push(Known { key: key.into(), value, evidence: evidence.into() });
     }
 
     /// Adds a key whose value is TOML.
     pub fn toml(&mut self, key: &'static str, value: impl Into<String>, evidence: impl Into<String>) {
-        self.known.push(Known { key, value: Written::Toml(value.into()), evidence: evidence.into() });
+        self.known.push(Known {
+            key: key.into(),
+            value: Written::Toml(value.into()),
+            evidence: evidence.into(),
+        });
     }
 
     /// Adds a key that cannot be known.
     pub fn unknown(&mut self, key: &'static str, why: impl Into<String>) {
-        self.unknown.push(Unknown { key, why: why.into() });
+        self.unknown.push(Unknown { key: key.into(), why: why.into() });
     }
 }
 

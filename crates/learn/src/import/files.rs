@@ -223,10 +223,9 @@ impl Learned {
         let beside = |file: String| target.with_file_name(file);
         let mut files = vec![(target.to_path_buf(), self.to_toml(&name, when).into_bytes())];
         let attachments = self.attachments.iter().chain(self.others.iter().map(|others| &others.series));
-        files.extend(
-            attachments
-                .map(|attachment| (beside(Learned::file_name(&name, attachment)), attachment.bytes.clone())),
-        );
+        files.extend(attachments.map(|attachment| {
+            (beside(Learned::file_name(&name, attachment)), attachment.text.clone().into_bytes())
+        }));
         let experiment = self.to_experiment(&name);
         files.extend(experiment.map(|text| (beside(format!("{name}-experiment.toml")), text.into_bytes())));
         let unwritable = |path: &Path, error| FilesError::Unwritable { path: path.to_path_buf(), error };

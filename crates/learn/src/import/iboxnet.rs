@@ -197,7 +197,7 @@ fn others(learned: &mut Learned, way: Way, place: &str, rate: Rate, series: &[f6
         Way::Forward => "others-there.csv",
         Way::Backward => "others-back.csv",
     };
-    let series = Attachment { suffix, bytes: text.into_bytes() };
+    let series = Attachment { suffix: suffix.into(), text };
     learned.others.push(Others { way, series, seconds: bits.len() as u64 });
 }
 
@@ -233,7 +233,7 @@ mod tests {
         );
         let [others] = &learned.others[..] else { panic!("{:?}", learned.others) };
         assert_eq!((others.way, others.seconds), (Way::Forward, 3));
-        let series = String::from_utf8(others.series.bytes.clone()).unwrap();
+        let series = &others.series.text;
         assert_eq!(series.lines().skip(1).collect::<Vec<_>>(), ["0, 5425704", "1, 0", "2, 947214"]);
         let experiment = learned.to_experiment("p").unwrap();
         assert!(
