@@ -15,6 +15,7 @@ use crate::run::testing::{unsimulated, without_point};
 use crate::study::{Class, Embedded, Folder, Reference, Study};
 use crate::{How, PaperError, find, reference, run, studies};
 
+mod documents;
 mod files;
 mod golden;
 mod lamont1998;

@@ -12,7 +12,7 @@ use crate::results::{Results, TableResults};
 use crate::{How, accepted, find, run, studies, summary};
 
 /// The summary of a study, as it was accepted.
-fn golden(study: &str) -> PathBuf {
+pub(super) fn golden(study: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/golden").join(format!("{study}.txt"))
 }
 
