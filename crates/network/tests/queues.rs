@@ -205,3 +205,59 @@ fn loss_kinds_build_what_they_name() {
         }
     );
 }
+
+/// The changelog promises the defaults of the RFCs, or of Linux where an RFC leaves a value open or Linux has another.
+#[test]
+fn defaults_of_queues_are_those_of_the_rfcs_or_of_linux() {
+    let of = |queue: &str| -> BTreeMap<&str, &str> {
+        let kind = queue::find(queue).unwrap_or_else(|| panic!("there is no queue {queue}"));
+        let text = |parameter: &Parameter| match parameter.default {
+            Preset::Text(text) => Some((parameter.name, text)),
+            Preset::Required | Preset::Absent => None,
+        };
+        kind.parameters.iter().filter_map(text).collect()
+    };
+    let codel = [("target", "5 ms"), ("interval", "100 ms"), ("mtu", "1500 B")];
+    // RFC 8289 sections 4.3, 4.4 and 5; Linux's limit, and no marks as in `sch_codel`.
+    let expected = [&codel[..], &[("limit", "1000 packets"), ("ecn", "false")]].concat();
+    assert_eq!(of("codel"), expected.into_iter().collect());
+    // RFC 8290 sections 4.1 and 5.2; the quantum without Ethernet's header, which queues here do not count.
+    let fq = [
+        ("limit", "10240 packets"),
+        ("flows", "1024"),
+        ("quantum", "1500 B"),
+        ("ecn", "true"),
+        ("drop-batch", "64"),
+    ];
+    assert_eq!(of("fq-codel"), [&codel[..], &fq].concat().into_iter().collect());
+    // RFC 8033 sections 4.2, 4.4 and 5.1; Linux's limit, and without the options that the RFC leaves open.
+    let pie = [
+        ("limit", "1000 packets"),
+        ("target", "15 ms"),
+        ("t-update", "15 ms"),
+        ("alpha", "0.125"),
+        ("beta", "1.25"),
+        ("max-burst", "150 ms"),
+        ("mtu", "1500 B"),
+        ("ecn", "false"),
+        ("ecn-threshold", "10 %"),
+        ("derandomise", "false"),
+        ("cap-increase", "false"),
+        ("raise-above-250ms", "false"),
+    ];
+    assert_eq!(of("pie"), pie.into_iter().collect());
+    // RFC 9332 appendix A.1; the limit, the interval, the proportional gain, the smallest backlog and the share of `sch_dualpi2`.
+    let dualpi2 = [
+        ("limit", "10000 packets"),
+        ("target", "15 ms"),
+        ("t-update", "16 ms"),
+        ("alpha", "0.16"),
+        ("beta", "3.2"),
+        ("coupling", "2"),
+        ("min-threshold", "800 us"),
+        ("range", "400 us"),
+        ("mtu", "1500 B"),
+        ("classic-share", "10 %"),
+    ];
+    assert_eq!(of("dualpi2"), dualpi2.into_iter().collect());
+}

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use trunkline_testkit::cases::cases;
 
 use super::*;
-use crate::pipeline;
+use crate::pipeline::{self, Packing, Protection};
 
 /// The example of AES67-2018, annex on session descriptions, with its clock lines.
 const AES67: &str = "v=0\r\n\
@@ -69,6 +69,24 @@ fn fixed_payload_types_need_no_map() {
     assert_eq!((stream.payload_type, stream.port), (10, 4000));
     assert_eq!(Encoding::L16.payload_type(44_100, 2), Some(10));
     assert_eq!(Encoding::L16.payload_type(48_000, 2), None);
+}
+
+/// AES67 without PTP, as the documents say: time stamps count our own samples, and no common clock is promised.
+#[test]
+fn what_is_sent_names_no_ptp_clock() {
+    let stream = Stream {
+        channels: 8,
+        sample_rate: 48_000,
+        block_frames: 48,
+        codec: Codec::Pcm(format::Encoding::I24),
+        protection: Protection::None,
+        packing: Packing::default(),
+    };
+    let media = Media::of(&stream, "239.69.1.2:5004".parse().unwrap()).expect("RTP has a format for it");
+    assert_eq!(media.packet_time, Some(Duration::from_millis(1)), "eight channels fit a packet of 1 ms");
+    let text = media.to_string();
+    assert!(text.contains("a=mediaclk:sender\r\n") && !text.contains("ts-refclk"), "{text}");
+    assert!(!text.to_lowercase().contains("ptp"), "{text}");
 }
 
 #[test]
