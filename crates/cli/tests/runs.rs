@@ -290,13 +290,34 @@ fn runs_are_marked_chosen_compared_taken_elsewhere_and_removed() {
 #[test]
 fn the_tutorial_shows_what_the_simulator_prints() {
     let tutorial = include_str!("../../../docs/tutorial.md");
-    let block = tutorial
-        .split_once("$ trunkline run examples/office.toml\n")
-        .and_then(|(_, rest)| rest.split_once("```"));
-    let (shown, _) = block.expect("the tutorial runs the example");
-    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/office.toml");
-    let ran = Bench::new().run(&["run", example]).ok();
-    for line in shown.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
-        assert!(ran.out.lines().any(|printed| printed.trim_end() == line), "`{line}` is not in\n{}", ran.out);
+    let bench = Bench::new();
+    let folder = bench.path("examples");
+    std::fs::create_dir(&folder).unwrap();
+    let example = include_str!("../../../examples/office.toml");
+    std::fs::write(folder.join("office.toml"), example).unwrap();
+    let shown = |block: &str, printed: &str| {
+        for line in block.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
+            assert!(printed.lines().any(|text| text.trim_end() == line), "`{line}` is not in\n{printed}");
+        }
+    };
+    let mut commands = 0;
+    for rest in tutorial.split("\n$ trunkline ").skip(1) {
+        let (line, rest) = rest.split_once('\n').expect("a command has a line");
+        let (block, _) = rest.split_once("```").expect("the block ends");
+        let arguments: Vec<&str> = line.split(' ').collect();
+        // What the wire measures is another number each time.
+        if !arguments.contains(&"wire") {
+            shown(block, &bench.run(&arguments).ok().out);
+            commands += 1;
+        }
     }
+    assert_eq!(commands, 3, "check, run and plan");
+    // A key with a wrong letter.
+    let (_, rest) = tutorial.split_once("```text\nerror: ").expect("an error");
+    let (block, _) = rest.split_once("```").expect("the block ends");
+    std::fs::write(folder.join("office.toml"), example.replace("queue = \"fifo\"", "quee = \"fifo\""))
+        .unwrap();
+    let refused = bench.run(&["check", "examples/office.toml"]);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    shown(&format!("error: {block}"), &refused.err);
 }
