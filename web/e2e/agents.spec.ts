@@ -58,14 +58,44 @@ test('two agents are enrolled at, drawn, measured, stopped, resumed and reported
   await page.getByRole('tab', { name: 'Figures' }).click();
   await expect(page.getByRole('row', { name: /^messages sent/ })).toContainText('500');
   await expect(page.getByRole('row', { name: /^clock error bound/ })).toBeVisible();
+  await page.getByRole('tab', { name: 'Summary' }).click();
+  await expect(page.getByRole('region', { name: /Figures of every flow/ }).getByText(/one way ± [\d.]+\s\S?s/), 'the bound of the clocks stands beside the one-way figures').toBeVisible();
   const opened = page.context().waitForEvent('page');
   await page.getByRole('link', { name: 'Report', exact: true }).click();
   const report = await opened;
   await expect(report.getByRole('heading', { level: 1 })).toContainText('between agents');
 });
 
-/** What the agent's host prints is pasted as it is. */
-async function enrol(page: Page, { name, address, pair: [program = '', ...rest] }: StartedAgent): Promise<void> {
+test('two agents with one name are told apart where they are listed, chosen and drawn', async ({ page }) => {
+  test.skip(!process.env.TRUNKLINE_NAMESAKE, 'a server from outside has no agents of ours');
+  const namesake = JSON.parse(process.env.TRUNKLINE_NAMESAKE ?? '{}') as StartedAgent;
+  const [first] = JSON.parse(process.env.TRUNKLINE_AGENTS ?? '[]') as StartedAgent[];
+  expect(namesake.name).toBe(first?.name);
+  await page.goto(at('/agents'));
+  const card = (name: string) => page.getByRole('listitem').filter({ has: page.getByRole('heading', { name, exact: true }) });
+  // Tests may run alone.
+  await expect(page.getByText('Loading …')).toHaveCount(0);
+  if (first && (await card(first.name).count()) === 0) await enrol(page, first);
+  await enrol(page, namesake, 'ottawa-2');
+  await expect(card('ottawa')).toContainText(first?.address ?? '?');
+  await expect(card('ottawa-2')).toContainText(namesake.address);
+  await expect(card('ottawa-2').getByText('answers')).toBeVisible();
+  await picture(page, 'agents-namesakes');
+  await page.getByRole('button', { name: 'Draw with them' }).click();
+  for (const [host, { address }] of [['ottawa', first], ['ottawa-2', namesake]] as [string, StartedAgent][]) {
+    await expect(page.getByRole('group', { name: `Host ${host}, agent ${address}` }).or(page.getByLabel(`Host ${host}, agent ${address}`)).first()).toBeVisible();
+  }
+  await page.getByLabel(`Host ottawa-2, agent ${namesake.address}`).click();
+  await expect(page.locator(`datalist option[value="${namesake.address}"]`).first()).toHaveText('ottawa-2');
+  await page.goto(at('/agents'));
+  await card('ottawa-2').getByRole('button', { name: /Forget/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).click();
+  await expect(card('ottawa-2')).toHaveCount(0);
+  await expect(card('ottawa')).toHaveCount(1);
+});
+
+/** What the agent's host prints is pasted as it is. `as`: its name here. */
+async function enrol(page: Page, { name, address, pair: [program = '', ...rest] }: StartedAgent, as = name): Promise<void> {
   const printed = execFileSync(program, rest, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
   await page.getByLabel('Code').evaluate((field, text) => {
     const clipboardData = new DataTransfer();
@@ -74,7 +104,7 @@ async function enrol(page: Page, { name, address, pair: [program = '', ...rest] 
   }, printed);
   await expect(page.getByLabel('Address')).toHaveValue(address);
   await page.getByRole('button', { name: 'Enrol' }).click();
-  await expect(page.getByText(`Enrolled at ${name}.`)).toBeVisible();
+  await expect(page.getByText(`Enrolled at ${as}.`)).toBeVisible();
 }
 
 /** A host for each agent, a link between them, and a flow over it. */

@@ -141,6 +141,23 @@ test('what is swept says of which value the prediction is', async ({ page }) => 
   await expect(mark).toHaveText('swept');
 });
 
+test('swept tables are spelt as in the text where they are typed, and as in results where they are shown', async ({ page }) => {
+  await draft(page, experiment('tables').replace('"flow.voice.count" = [1, 6]', '"link.trunk.queue" = [{ kind = "fifo", limit = "9 KB" }, { kind = "fifo", limit = "90 KB" }, "fq-codel"]'));
+  await page.goto(at('/edit'));
+  const bar = page.getByRole('group', { name: 'Prediction' });
+  await expect(bar).toContainText('queue = fq-codel');
+  await bar.getByRole('button', { name: 'The point before' }).click();
+  await expect(bar).toContainText('queue = fifo 90 KB');
+  await expect(page.locator('.svelte-flow').getByTitle(/^Swept: /).first()).toHaveAttribute('title', /fifo 9 KB, fifo 90 KB, fq-codel/);
+  const field = page.getByLabel('link.trunk.queue');
+  await expect(field).toHaveValue('{ kind = "fifo", limit = "9 KB" }, { kind = "fifo", limit = "90 KB" }, fq-codel');
+  await field.fill('{ kind = "fifo", limit = "9 KB" }, drr');
+  await field.press('Enter');
+  await expect(page.getByText('No problems')).toBeVisible();
+  await expect(bar).toContainText('queue = drr');
+  expect(await page.locator('main').innerText()).not.toContain('{"kind"');
+});
+
 test('a classic study is repeated after one click, published beside ours, and the gallery has figures on a first visit', async ({ page }) => {
   test.setTimeout(240_000);
   await page.goto(at('/papers'));
@@ -154,6 +171,13 @@ test('a classic study is repeated after one click, published beside ours, and th
   await page.getByRole('button', { name: /Repeat a classic study/ }).click();
   const table = page.getByRole('region', { name: /throughput/i }).first();
   await expect(table.getByRole('columnheader', { name: 'published' }).first()).toBeVisible();
+  // It opens on what is compared and how near it comes, in words: means before their scatter.
+  await expect(page.locator('h2').first()).toHaveText('Throughput of bulk transfers, 1 and 4 conversations: published and ours');
+  await expect(page.getByText(/^throughput per conversation: median error [\d.]+\s%, \d+ of \d+ within 10 %$/)).toBeVisible();
+  await expect(table.locator('thead th.group').first()).toHaveText('throughput per conversation, B/s');
+  await expect(table.locator('thead th.group').last()).toHaveText('standard deviation, B/s');
+  await expect(table.getByRole('rowheader', { name: 'hardware FIFO' }).first()).toBeVisible();
+  await expect.poll(() => page.locator('section').first().locator('img').evaluateAll((images) => images.length > 0 && images.every((image) => (image as HTMLImageElement).naturalWidth > 0))).toBe(true);
   await expect(table.getByRole('cell', { name: /equal|near/ }).first()).toBeVisible();
   await expect(page.getByRole('progressbar')).toBeVisible();
   await expect(page.getByText(/median error .*; repeated here/).first()).toBeVisible({ timeout: 180_000 });

@@ -89,6 +89,11 @@ test('a live run says before and after that the links of the drawing do not appl
   await expect(page.getByText(/The network was used as it is/).first()).toBeVisible();
   await expect(page.getByRole('region', { name: 'How to read it' }).getByText(/Latency is one way/)).toBeVisible();
   await expect(page.getByText(/This machine stalled for up to/)).toBeVisible();
+  // They stand wherever the figures do.
+  for (const tab of ['Figures', 'Latency', 'Distribution', 'Links']) {
+    await page.getByRole('tab', { name: tab, exact: true }).click();
+    await expect(page.getByRole('tabpanel').getByText(/This machine stalled for up to/), tab).toBeVisible();
+  }
 });
 
 test('all flows of a repetition are drawn together, each in its colour, and each can be hidden', async ({ page, request }) => {

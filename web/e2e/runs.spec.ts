@@ -106,6 +106,9 @@ test('a live run of a moment has its band, figures and limits while it runs, and
   await expect(page.getByText('The network was used as it is: links of the file do not apply to live, but to sim and wire. All hosts were this machine.')).toBeVisible();
   const table = page.getByRole('region', { name: 'Figures so far, table' });
   const voice = table.getByRole('row', { name: /voice/ });
+  // One warning says both that the links do not apply and what is outside the band that was simulated with them.
+  await expect(page.locator('p.warning').filter({ hasText: 'The network was used as it is' }).filter({ hasText: 'voice has left the simulated band' })).toBeVisible();
+  await expect(page.locator('p.warning').filter({ hasText: 'voice has left the simulated band' })).toHaveCount(1);
   await expect(voice).toContainText(/\d\s\S?s round trip/);
   await expect(voice).toContainText(/latency\.p99 < 150 ms: .*s ✓\s*held/);
   await expect(voice).toContainText(/loss < 1 %: .*% ✓\s*held/);
@@ -278,6 +281,18 @@ test('a probe ends in advice and in an experiment', async ({ page }) => {
   await expect(page.getByRole('progressbar')).toBeVisible();
   await expect(page.getByRole('heading', { name: 'For telephony' })).toBeVisible({ timeout: 40_000 });
   await picture(page, 'advised');
+  // The result says why, from its numbers; a reload keeps it, its commands are copied, and it is printed without the form.
+  await expect(page.getByText(/The highest mean opinion score, [\d.]+ \(R = \d+\): .* from mouth to ear/)).toBeVisible();
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('button', { name: /^Copy trunkline send/ }).first().click();
+  await expect(page.getByText('The command is in the clipboard.')).toBeVisible();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^trunkline send /);
+  await page.reload();
+  await expect(page.getByRole('heading', { name: 'For telephony' })).toBeVisible();
+  await page.emulateMedia({ media: 'print' });
+  await expect(page.getByRole('button', { name: 'Measure' })).toBeHidden();
+  await expect(page.getByRole('heading', { name: 'What was measured' })).toBeVisible();
+  await page.emulateMedia({ media: 'screen' });
   await page.getByRole('button', { name: 'Open as experiment' }).click();
   await expect(page).toHaveURL(/#\/edit/);
   await expect(page.getByText('No problems')).toBeVisible();

@@ -27,9 +27,9 @@ export default async function start(): Promise<() => Promise<void>> {
   const vite = join(web, 'node_modules/vite/bin/vite.js');
   execFileSync(process.execPath, [vite, 'build', '--outDir', dist, '--emptyOutDir', '--logLevel', 'warn'], { cwd: web, stdio: 'inherit' });
   const built = process.env.TRUNKLINE_BIN;
-  const [program, first] = built ? [built, []] : ['cargo', ['run', '--quiet', '--package', 'trunkline', '--']];
+  const [program, before] = built ? [built, []] : ['cargo', ['run', '--quiet', '--package', 'trunkline', '--']];
   const begin = (...args: string[]) =>
-    spawn(program, [...first, ...args, '--listen', '127.0.0.1:0'], {
+    spawn(program, [...before, ...args, '--listen', '127.0.0.1:0'], {
       cwd: join(web, '..'),
       env: { ...process.env, TRUNKLINE_WEB: dist, TRUNKLINE_STORE: join(folder, 'store'), XDG_CONFIG_HOME: join(folder, 'config'), NO_COLOR: '1' },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -46,14 +46,15 @@ export default async function start(): Promise<() => Promise<void>> {
     begun.push(server);
     // Without the terminal of a desktop it opens no browser.
     await login(await listening(server, /http:\S+#\/login\/\S+/));
-    process.env.TRUNKLINE_TOKEN_COMMAND = JSON.stringify([program, ...first, 'serve', 'token']);
+    process.env.TRUNKLINE_TOKEN_COMMAND = JSON.stringify([program, ...before, 'serve', 'token']);
     process.env.TRUNKLINE_LIBRARY = join(folder, 'store/paths');
     process.env.TRUNKLINE_TOKEN_CONFIG = join(folder, 'config');
     const reflector = begin('reflect');
     begun.push(reflector);
     process.env.TRUNKLINE_REFLECTOR = await listening(reflector);
-    const agents = ['ottawa', 'berlin'].map((name) => {
-      const state = join(folder, name);
+    // Two hosts may have one name.
+    const agents = ['ottawa', 'berlin', 'ottawa'].map((name, i) => {
+      const state = join(folder, `agent-${i}`);
       mkdirSync(state);
       // Whatever address this machine has: an agent goes to private networks only unless told.
       const anywhere = '[controller-default]\nto = ["0.0.0.0/0", "::/0"]\n';
@@ -62,9 +63,9 @@ export default async function start(): Promise<() => Promise<void>> {
       begun.push(agent);
       return { name, state, agent };
     });
-    process.env.TRUNKLINE_AGENTS = JSON.stringify(
-      await Promise.all(agents.map(async ({ name, state, agent }) => ({ name, address: await listening(agent), pair: [program, ...first, 'agent', 'pair', '--state', state] }))),
-    );
+    const [first, second, namesake] = await Promise.all(agents.map(async ({ name, state, agent }) => ({ name, address: await listening(agent), pair: [program, ...before, 'agent', 'pair', '--state', state] })));
+    process.env.TRUNKLINE_AGENTS = JSON.stringify([first, second]);
+    process.env.TRUNKLINE_NAMESAKE = JSON.stringify(namesake);
   } catch (error) {
     await stop();
     throw error;

@@ -156,7 +156,7 @@ const DRAWING: Drawing = {
   ],
   bundles: [{ name: 'all', flows: ['there', 'too'], keys: {} }],
   experiment: {},
-  sweep: [{ key: 'flow.there.count, flow.too.count', values: [1, 2, 4] }],
+  sweep: [{ key: 'flow.there.count, flow.too.count', values: [1, 2, 4], shown: ['1', '2', '4'] }],
   limits: [],
 };
 
@@ -169,7 +169,7 @@ describe('the drawing', () => {
 
   test('a shared medium says what lines say: losses, jitter, and what is swept', () => {
     const links = DRAWING.links.map((link) => (link.name === 'ring' ? { ...link, label: '100 Mbit/s', keys: { ...link.keys, loss: '2 %' } } : link));
-    const swept = graph({ ...DRAWING, links, sweep: [{ key: 'link.ring.rate', values: ['1 Mbit/s'] }] }, [], []);
+    const swept = graph({ ...DRAWING, links, sweep: [{ key: 'link.ring.rate', values: ['1 Mbit/s'], shown: ['1 Mbit/s'] }] }, [], []);
     const ring = swept.nodes.find((node) => node.id === 'medium:ring');
     expect(ring?.data).toMatchObject({ label: '100 Mbit/s · loss 2 %', swept: ['ring.rate: 1 Mbit/s'], problems: 0 });
     expect(ring?.ariaLabel).toBe('fddi ring of a, b, c; 100 Mbit/s · loss 2 %, swept ring.rate: 1 Mbit/s');
@@ -348,7 +348,8 @@ describe('swept values', () => {
   test.each([
     [[1, 2, 4], '1, 2, 4'],
     [['8 KiB', '16 KiB'], '8 KiB, 16 KiB'],
-    [['udp', { kind: 'tcp', window: '32 KiB' }], 'udp, {"kind":"tcp","window":"32 KiB"}'],
+    [['udp', { kind: 'tcp', window: '32 KiB' }], 'udp, { kind = "tcp", window = "32 KiB" }'],
+    [[['lan', 'a = b'], { kind: 'x', list: [1, { 'a b': true }] }], '["lan", "a = b"], { kind = "x", list = [1, { "a b" = true }] }'],
     [[true, false, 'true'], 'true, false, "true"'],
     [['a, b', 'say "x"', '', '12', 0.5], '"a, b", "say \\"x\\"", "", "12", 0.5'],
   ])('%j', (values, text) => {
@@ -367,7 +368,7 @@ describe('swept values', () => {
     [{ from: 1, to: 64, factor: 2 }, '1 to 64 factor 2'],
     [{ from: '1 Mbit/s', to: '1 Gbit/s', points: 7, scale: 'logarithmic' }, '1 Mbit/s to 1 Gbit/s points 7 logarithmic'],
   ])('a range %j', (range, text) => {
-    expect(axisText({ key: 'a', values: [], range })).toBe(text);
+    expect(axisText({ key: 'a', values: [], shown: [], range })).toBe(text);
     expect(axisValue(text)).toEqual(range);
   });
 
@@ -376,6 +377,7 @@ describe('swept values', () => {
     expect(axisValue('1M to 8M factor 2', key({ shape: 'rate' }))).toEqual({ from: '1 Mbit/s', to: '8 Mbit/s', factor: 2 });
     expect(axisValue('1, 2', key({ shape: 'integer' }))).toEqual([1, 2]);
     expect(axisValue('fifo, {"kind":"fq-codel"}', key({ shape: 'one-of' }))).toEqual(['fifo', { kind: 'fq-codel' }]);
+    expect(axisValue('fifo, {kind="fq-codel"}', key({ shape: 'one-of' }))).toEqual(['fifo', { kind: 'fq-codel' }]);
     const figure = (shape: 'duration' | 'ratio') => ({ name: '', doc: '', of: 'flow' as const, shape });
     expect(condition('<150msec', figure('duration'))).toBe('< 150 ms');
     expect(condition('< 1,5 %', figure('ratio'))).toBe('< 1.5 %');
@@ -383,7 +385,7 @@ describe('swept values', () => {
   });
 
   test('a list is no range', () => {
-    expect(axisText({ key: 'a', values: [1, 'up to'] })).toBe('1, up to');
+    expect(axisText({ key: 'a', values: [1, 'up to'], shown: [] })).toBe('1, up to');
     expect(axisValue('1, up to')).toEqual([1, 'up to']);
     expect(axisValue(' ')).toBeUndefined();
   });

@@ -73,7 +73,7 @@ describe('plans', () => {
       hosts: [{ name: 'a', x: 0, y: 0, placed: true, count: 1, keys: { position: [1, 2] } }],
       links: [{ name: 'trunk', between: ['a', 'b'], medium: 'serial', label: '', keys: { between: ['a', 'b'], rate: '2 Mbit/s', queue: { kind: 'fifo', packets: 10 } } }],
       flows: [{ name: 'voice', from: 'a', to: ['b'], transport: 'udp', source: 'voice', count: '1', label: '', keys: { from: 'a', source: { kind: 'voice', samples: 80 } } }] as unknown as Drawing['flows'],
-      sweep: [{ key: 'flow.voice.transport', values: ['udp', { kind: 'tcp' }] }, { key: 'link.trunk.queue.packets', values: [1, 2] }],
+      sweep: [{ key: 'flow.voice.transport', values: ['udp', { kind: 'tcp' }], shown: ['udp', 'tcp'] }, { key: 'link.trunk.queue.packets', values: [1, 2], shown: ['1', '2'] }],
     };
     expect(searchable(drawing)).toEqual(['link.trunk.queue.packets', 'flow.voice.count', 'link.trunk.rate', 'flow.voice.source.samples']);
   });

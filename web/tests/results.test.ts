@@ -175,7 +175,7 @@ describe('differing settings', () => {
     flows: [],
     bundles: [],
     experiment: { name: 'x', seed: 7 },
-    sweep: [{ key: 'flow.voice.count', values: [1, 2] }],
+    sweep: [{ key: 'flow.voice.count', values: [1, 2], shown: ['1', '2'] }],
     limits: [],
   }) as unknown as Drawing;
 
@@ -198,7 +198,7 @@ describe('differing settings', () => {
 
   test('what is swept is compared as written', () => {
     const other = file('1 Mbit/s');
-    other.sweep = [{ key: 'flow.voice.count', values: [1, 4] }];
+    other.sweep = [{ key: 'flow.voice.count', values: [1, 4], shown: ['1', '4'] }];
     expect(differing(file('1 Mbit/s'), other)).toEqual([{ key: 'sweep flow.voice.count', a: '1, 2', b: '1, 4' }]);
   });
 });

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trunkline_core::schema::Default as Preset;
-use trunkline_experiment::Problems;
-use trunkline_experiment::edit::{Named, Tree, outline, sinks};
+use trunkline_experiment::edit::{Named, Swept, Tree, outline, sinks};
 use trunkline_experiment::schema::{POSITION, Schema, Shape};
+use trunkline_experiment::{Axis, Problems};
 use utoipa::ToSchema;
 
 use crate::places;
@@ -110,6 +110,8 @@ pub struct DrawingAxis {
     pub key: String,
     /// Its values; a value that is not a list by itself; for a range, the values that it contains, if it is valid.
     pub values: Vec<Value>,
+    /// The same as results show them: `fifo 600 KB`.
+    pub shown: Vec<String>,
     /// The range as it is written, if it is one: `from`, `to` and a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, Value>>)]
@@ -145,17 +147,19 @@ pub fn drawing(text: &str) -> Result<Drawing, Problems> {
         flows,
         bundles: outline.bundles.into_iter().map(bundle).collect(),
         experiment: outline.experiment,
-        sweep: outline
-            .sweep
-            .into_iter()
-            .map(|swept| DrawingAxis { key: swept.key, values: swept.values, range: swept.range })
-            .collect(),
+        sweep: outline.sweep.into_iter().map(axis).collect(),
         limits: outline
             .limits
             .into_iter()
             .map(|limit| DrawingLimit { key: limit.key, limit: limit.limit })
             .collect(),
     })
+}
+
+fn axis(swept: Swept) -> DrawingAxis {
+    let axis = Axis { key: swept.key, values: swept.written, numbers: None, unit: String::new() };
+    let shown = (0..axis.values.len()).filter_map(|choice| axis.shown(choice)).collect();
+    DrawingAxis { key: axis.key, values: swept.values, shown, range: swept.range }
 }
 
 /// The medium of a link that names none.

@@ -168,7 +168,7 @@ pub(crate) fn nearest(key: &str, known: &[Sweepable], verb: &str) -> String {
 }
 
 /// A value as it stands in the file, a text without its quotes.
-fn written(text: &str, node: &Node) -> String {
+pub(crate) fn written(text: &str, node: &Node) -> String {
     match &node.item {
         Item::Text(text) => text.to_string(),
         _ => text.get(node.span.clone()).unwrap_or_default().to_owned(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::Beside;
 use trunkline_core::schema::{Limit, Value};
 use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_experiment::{Bounds, Experiment, Loss, Point, Points, Scenario};
+use trunkline_experiment::{Axis, Bounds, Experiment, Loss, Point, Points, Scenario, shown_value};
 
 const FILE: &str = r#"name = "sweeps"
 duration = "1 s"
@@ -211,4 +211,27 @@ fn keys_with_a_comma_between_them_vary_together() {
         assert_eq!(rates.collect::<Vec<_>>(), [rate, rate]);
     }
     assert_eq!(experiment.axes[0].numbers, Some(vec![1.0, 2.0]));
+}
+
+#[test]
+fn tables_are_shown_by_kind_and_values_lists_by_items() {
+    assert_eq!(shown_value("drr"), "drr");
+    assert_eq!(shown_value(r#"{ kind = "fifo", limit = "600 KB" }"#), "fifo 600 KB");
+    assert_eq!(shown_value(r#"{ kind = "urp", block = "256 B", window = 3 }"#), "urp block 256 B, window 3");
+    assert_eq!(shown_value(r#"{ kind = "xtp", every = 16 }"#), "xtp every 16");
+    assert_eq!(shown_value(r#"["lan", "cell"]"#), "lan, cell");
+    assert_eq!(shown_value(r#"{ rate = "1 Mbit/s" }"#), "rate 1 Mbit/s");
+    let nested = r#"{ rate = "1 Mbit/s", queue = { kind = "drr" } }"#;
+    assert_eq!(shown_value(nested), nested);
+    assert_eq!(shown_value("{}"), "{}");
+}
+
+#[test]
+fn a_table_keeps_its_keys_where_another_would_be_shown_alike() {
+    let values = [r#"{ kind = "fifo", limit = "9 KB" }"#, r#"{ kind = "fifo", target = "9 KB" }"#, "drr"];
+    let values = values.map(str::to_owned).to_vec();
+    let axis = Axis { key: "link.trunk.queue".to_owned(), values, numbers: None, unit: String::new() };
+    let shown: Vec<Option<String>> = (0..4).map(|choice| axis.shown(choice)).collect();
+    let as_text: Vec<Option<&str>> = shown.iter().map(Option::as_deref).collect();
+    assert_eq!(as_text, [Some("fifo limit 9 KB"), Some("fifo target 9 KB"), Some("drr"), None]);
 }

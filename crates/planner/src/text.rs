@@ -40,7 +40,7 @@ pub(crate) fn heading(axes: &[Axis], axis: &Axis) -> String {
 
 /// The chosen value of an axis, as people read it: `xtp every 16`.
 pub(crate) fn chosen(axis: &Axis, chosen: usize) -> String {
-    axis.values.get(chosen).map_or("?".to_owned(), |value| trunkline_report::swept_value(value))
+    axis.shown(chosen).unwrap_or_else(|| "?".to_owned())
 }
 
 /// `mbs = 32, transport = udp`; empty if nothing else is swept. Of the axes of a plan those that `named` selects.

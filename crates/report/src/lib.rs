@@ -84,11 +84,6 @@ pub fn set_again(setting: &str) -> String {
     format!("--set {}", html::quoted(setting))
 }
 
-/// A swept value, as written in the file, as people read it: `xtp every 16` for `{ kind = "xtp", every = 16 }`.
-pub fn swept_value(value: &str) -> String {
-    view::shown(value)
-}
-
 /// Whether this build draws figures as PNG files: the feature `png`.
 pub const DRAWS_PNG: bool = cfg!(feature = "png");
 

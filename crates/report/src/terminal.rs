@@ -15,7 +15,7 @@ pub use comparison::terminal_comparison;
 use crate::text::{BOLD, Cell, Column, QUIET, Screen, Table, Text};
 use crate::units::{Quantity, Readable as _, Scale};
 use crate::verdict::{Outcome, Verdict, headline};
-use crate::view::{Side, Subject, View, axis_name, is_cut_short, shown, shown_on};
+use crate::view::{Side, Subject, View, axis_name, is_cut_short, shown_on};
 
 /// On a terminal, more rows than these are for a pipe or the report.
 const ROWS: usize = 200;
@@ -73,8 +73,9 @@ pub fn one_line(experiment: &Experiment, point: &Point, summary: &RepetitionSumm
     };
     let flows: Vec<String> = summary.flows.iter().filter(|flow| flow.members > 0).map(of_flow).collect();
     let values = short_keys(&experiment.axes).into_iter().zip(&experiment.axes).zip(&point.choice);
-    let values: Vec<String> =
-        values.map(|((key, axis), choice)| format!("{key} = {}", shown(&axis.values[*choice]))).collect();
+    let values: Vec<String> = values
+        .map(|((key, axis), choice)| format!("{key} = {}", axis.shown(*choice).unwrap_or_default()))
+        .collect();
     let of_point = if values.is_empty() { String::new() } else { format!("{}: ", values.join(", ")) };
     format!("{of_point}{}", flows.join(", "))
 }

@@ -332,52 +332,10 @@ pub(crate) fn value_on<'a>(point: &StoredPoint, axes: &'a [Axis], axis: usize) -
     choice.and_then(|c| axes.get(axis)?.values.get(c)).map_or("?", String::as_str)
 }
 
-/// The same as people read it: of a list its items, of a table its kind and its values, `fifo 600 KB` for
-/// `{ kind = "fifo", limit = "600 KB" }`.
+/// The same as people read it.
 pub(crate) fn shown_on(point: &StoredPoint, axes: &[Axis], axis: usize) -> String {
-    let value = value_on(point, axes, axis);
-    let brief = shown(value);
-    let is_unclear = |axis: &Axis| axis.values.iter().any(|other| other != value && shown(other) == brief);
-    // Only tables lose their keys.
-    let is_table = value.trim_start().starts_with('{');
-    if is_table && axes.get(axis).is_some_and(is_unclear) { written_out(value, true) } else { brief }
-}
-
-/// A swept value as people read it.
-pub(crate) fn shown(value: &str) -> String {
-    written_out(value, false)
-}
-
-/// The same; with the name of every key if asked for, even where a value says what it is.
-fn written_out(value: &str, with_keys: bool) -> String {
-    if let Some(list) = value.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
-        && !list.contains(['{', '['])
-    {
-        let items: Vec<&str> = list.split(',').map(|item| item.trim().trim_matches('"')).collect();
-        return items.join(", ");
-    }
-    let Some(inner) = value.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
-        return value.to_owned();
-    };
-    let mut parts = Vec::new();
-    for part in inner.split(',') {
-        // A table within the table, or a list: better as it stands.
-        let Some((key, value)) = part.split_once('=').filter(|_| !inner.contains(['{', '['])) else {
-            return value.to_owned();
-        };
-        parts.push((key.trim(), value.trim().trim_matches('"')));
-    }
-    let kind = parts.iter().position(|(key, _)| *key == "kind").map(|place| parts.remove(place).1);
-    let rest = match (kind, parts.as_slice()) {
-        // A bare number or a flag does not tell what it is.
-        (Some(_), [(_, only)])
-            if !with_keys && only.parse::<f64>().is_err() && only.parse::<bool>().is_err() =>
-        {
-            (*only).to_owned()
-        }
-        _ => parts.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", "),
-    };
-    [kind.unwrap_or_default(), &rest].join(" ").trim().to_owned()
+    let choice = point.choice.get(axis).copied();
+    choice.and_then(|c| axes.get(axis)?.shown(c)).unwrap_or_else(|| "?".to_owned())
 }
 
 /// `bulk.count = 2, trunk.rate = 2 Mbit/s`; empty if nothing is swept.
@@ -399,23 +357,5 @@ fn why_not_beside(run: &StoredRun, other: &StoredRun) -> Option<&'static str> {
         Some("it sweeps other values")
     } else {
         None
-    }
-}
-
-#[cfg(test)]
-mod shown_tests {
-    use super::shown;
-
-    #[test]
-    fn tables_are_shown_by_kind_and_values_lists_by_items() {
-        assert_eq!(shown("drr"), "drr");
-        assert_eq!(shown(r#"{ kind = "fifo", limit = "600 KB" }"#), "fifo 600 KB");
-        assert_eq!(shown(r#"{ kind = "urp", block = "256 B", window = 3 }"#), "urp block 256 B, window 3");
-        assert_eq!(shown(r#"{ kind = "xtp", every = 16 }"#), "xtp every 16");
-        assert_eq!(shown(r#"["lan", "cell"]"#), "lan, cell");
-        assert_eq!(shown(r#"{ rate = "1 Mbit/s" }"#), "rate 1 Mbit/s");
-        let nested = r#"{ rate = "1 Mbit/s", queue = { kind = "drr" } }"#;
-        assert_eq!(shown(nested), nested);
-        assert_eq!(shown("{}"), "{}");
     }
 }

@@ -166,7 +166,8 @@ pub(crate) fn size(scenario: &Scenario) -> u64 {
 /// The points of a sweep; nothing without one.
 fn names(experiment: &Experiment) -> Vec<PredictedPoint> {
     let axes = &experiment.axes;
-    let value = |(axis, chosen): (&trunkline_experiment::Axis, &usize)| axis.values[*chosen].clone();
+    let value =
+        |(axis, chosen): (&trunkline_experiment::Axis, &usize)| axis.shown(*chosen).unwrap_or_default();
     let named = experiment.points.choices().take(if axes.is_empty() { 0 } else { MAX_NAMED });
     named.map(|choice| PredictedPoint { values: axes.iter().zip(&choice).map(value).collect() }).collect()
 }

@@ -24,6 +24,11 @@ fn a_file_is_checked_drawn_and_edited() {
     assert_eq!(drawing.links[0].label, "1 Mbit/s · 20 ms");
     assert!(!drawing.hosts[0].placed && drawing.hosts[0].x < drawing.hosts[1].x);
     assert_eq!(drawing.sweep[0].values, [json!(1), json!(2)]);
+    assert_eq!(drawing.sweep[0].shown, ["1", "2"]);
+    let tables =
+        SHORT.replace("[1, 2]", r#"[{ kind = "voice", samples = 80 }, "bulk"]"#).replace(".count", ".source");
+    let drawn = server.post("/api/v1/drawing", &json!({ "text": tables })).json();
+    assert_eq!(drawn["drawing"]["sweep"][0]["shown"], json!(["voice samples 80", "bulk"]), "{drawn}");
 
     let edits = json!([
         { "op": "rename", "section": "hosts", "from": "berlin", "to": "paris" },

@@ -304,6 +304,8 @@ export interface components {
             range?: {
                 [key: string]: unknown;
             } | null;
+            /** @description The same as results show them: `fifo 600 KB`. */
+            shown: string[];
             /** @description Its values; a value that is not a list by itself; for a range, the values that it contains, if it is valid. */
             values: unknown[];
         };
@@ -896,6 +898,8 @@ export interface components {
             name: string;
             /** @description True if there are values of ours; without them there is nothing to draw. */
             ours: boolean;
+            /** @description The tables that it draws. */
+            tables: string[];
             /** @description Its description. */
             title: string;
         };
@@ -1217,7 +1221,7 @@ export interface components {
         };
         /** @description A point of a sweep. */
         PredictedPoint: {
-            /** @description Its value on each axis. */
+            /** @description Its value on each axis, as reports show it. */
             values: string[];
         };
         /** @description The result of the simulator within its budget. */
@@ -1848,6 +1852,10 @@ export interface components {
             real_time: components["schemas"]["PaperRealTime"][];
             /** @description Its tables: the published values, and ours. */
             tables: components["schemas"]["PaperTable"][];
+            /** @description Words of its tables as its figures spell them: `hardware FIFO` for `hfifo`. */
+            words: {
+                [key: string]: string;
+            };
         };
         /**
          * @description The backend of a study's tables that can also be measured.

@@ -1,5 +1,5 @@
 /** What can be selected in a drawing, and what is known of it. */
-import type { Drawing, FormKey, FormSchema, FormSection, Json, Medium, Problem, SectionName, Tree } from '../api/types';
+import type { Drawing, DrawnAxis, FormKey, FormSchema, FormSection, Json, Medium, Problem, SectionName, Tree } from '../api/types';
 import { quantityOf } from './form/quantity';
 import { offsetOf, pathAt, type Place } from './locate';
 
@@ -142,8 +142,26 @@ export function arranged(keys: readonly FormKey[], of: SectionName | 'experiment
 export function shown(value: Json | undefined): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value;
-  if (typeof value === 'object') return JSON.stringify(value);
+  if (typeof value === 'object') return toml(value);
   return String(value);
+}
+
+/** A value as the text has it: `{ kind = "fifo", limit = "600 KB" }`. */
+export function toml(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(toml).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const pairs = Object.entries(value).map(([key, one]) => `${/^[\w-]+$/.test(key) ? key : JSON.stringify(key)} = ${toml(one)}`);
+  return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`;
+}
+
+/** The reverse; undefined if it is none. */
+export function ofToml(text: string): Json | undefined {
+  const json = text.replaceAll(/("(?:[^"\\]|\\.)*"|[\w-]+)\s*=|"(?:[^"\\]|\\.)*"/g, (all, key?: string) => (key ? `${key.startsWith('"') ? key : JSON.stringify(key)}:` : all));
+  try {
+    return JSON.parse(json) as Json;
+  } catch {
+    return undefined;
+  }
 }
 
 /** What is typed into a field, as the file has it: numbers where the key takes them. */
@@ -151,22 +169,13 @@ export function typed(text: string, key: FormKey, before?: Json): Json {
   const meant = quantityOf(text, key, before);
   const trimmed = meant?.isSure ? meant.text : text.trim();
   const numeric = key.shape === 'integer' || key.shape === 'number' || key.shape === 'ratio';
-  if (key.shape === 'steps' && trimmed.startsWith('[')) return list(trimmed) ?? trimmed;
+  if (key.shape === 'steps' && trimmed.startsWith('[')) return ofToml(trimmed) ?? trimmed;
   if (numeric && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(trimmed)) return Number(trimmed);
   return trimmed;
 }
 
-/** A list as it is shown and typed; undefined if it is none. */
-function list(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The axis of the sweep that varies a key, by itself or together with others. */
-export function sweptBy(drawing: Drawing | undefined, path: readonly string[]): { key: string; values: Json[] } | undefined {
+export function sweptBy(drawing: Drawing | undefined, path: readonly string[]): DrawnAxis | undefined {
   const key = path.join('.');
   return drawing?.sweep.find((axis) => axis.key.split(',').some((part) => part.trim() === key));
 }

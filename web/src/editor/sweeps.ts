@@ -1,12 +1,12 @@
 /** Lists of swept values as one line of text, and the keys that can be swept. */
 import type { Drawing, DrawnAxis, FormFigure, FormKey, FormSchema, Json, Tree } from '../api/types';
-import { formKeys, items, keysOf, section, shown, typed } from './items';
+import { formKeys, items, keysOf, ofToml, section, shown, toml, typed } from './items';
 
-/** `1, 2, 4` or `8 KiB, 16 KiB`; what is no plain value (a table) as JSON. Texts with a comma are quoted. */
+/** `1, 2, 4` or `8 KiB, 16 KiB`; what is no plain value (a table) as in the text. Texts with a comma are quoted. */
 export function listed(values: readonly Json[]): string {
   return values
     .map((value) => {
-      if (typeof value !== 'string') return JSON.stringify(value);
+      if (typeof value !== 'string') return toml(value);
       return /[,"]|^\s|\s$|^[[{]|^$/.test(value) || plain(value) !== value ? JSON.stringify(value) : value;
     })
     .join(', ');
@@ -26,14 +26,7 @@ export function unlisted(text: string): Json[] {
 }
 
 function value(text: string): Json {
-  if (/^["[{]/.test(text)) {
-    try {
-      return JSON.parse(text) as Json;
-    } catch {
-      return text;
-    }
-  }
-  return plain(text);
+  return /^["[{]/.test(text) ? (ofToml(text) ?? text) : plain(text);
 }
 
 function plain(text: string): Json {

@@ -2,6 +2,7 @@
 
 import { signedShare } from '../results/quantity';
 import { counted } from '../ui/format';
+import { columnText, isScatter } from './names';
 import type { PaperCell, PaperTable } from './types';
 
 /** How near a cell comes: in words, since a colour alone says nothing to many. */
@@ -32,6 +33,20 @@ export function fit(table: PaperTable): Fit {
   const median = sizes.length === 0 ? null : sizes.length % 2 === 1 ? (sizes[middle] as number) : ((sizes[middle - 1] as number) + (sizes[middle] as number)) / 2;
   const worst = errors.reduce<number | null>((worst, error) => (worst === null || Math.abs(error) > Math.abs(worst) ? error : worst), null);
   return { compared: errors.length, median, worst, within10: sizes.filter((size) => size <= 0.1).length };
+}
+
+/** How far each column is, values before their scatter: `throughput per conversation: median error 2.1 %, 30 of 36 within 10 %`. */
+export function columnFits(table: PaperTable): string[] {
+  return inOrder(table).flatMap((c) => {
+    const one = fit({ ...table, rows: table.rows.map((row) => ({ ...row, cells: row.cells.slice(c, c + 1) })) });
+    const name = columnText(table.columns[c]?.name ?? '').replace(/, [^,]+$/, '');
+    return one.compared === 0 ? [] : [`${name}: median error ${signedShare(one.median).replace('+', '')}, ${one.within10} of ${one.compared} within 10 %`];
+  });
+}
+
+/** The places of the columns of a table, those of values before those of their scatter. */
+export function inOrder(table: PaperTable): number[] {
+  return [...table.columns.keys()].toSorted((a, b) => Number(isScatter(table.columns[a]?.name ?? '')) - Number(isScatter(table.columns[b]?.name ?? '')));
 }
 
 /** How far a table is from the published one, in words, and where our values come from. */

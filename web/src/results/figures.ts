@@ -1,6 +1,6 @@
 /** The figures of a run, looked up for tables and charts. */
 
-import type { Estimate, Quantity } from './quantity';
+import { show, type Estimate, type Quantity } from './quantity';
 import type { Axis, FigureDefinition, Report, ReportPoint, ReportSide } from './types';
 import { shortKey, wayOf } from './words';
 
@@ -51,10 +51,11 @@ export function sideOf(point: ReportPoint, run: number): ReportSide | undefined 
   return point.runs.find((side) => side.run === run);
 }
 
-/** `voice (round trip)`: a flow's name with what its latency is, where that is not one way. */
+/** `voice (round trip)`: a flow's name with what its latency is, where that is not one way, or with the bound of two clocks. */
 export function flowTitle(report: Report, flow: string): string {
-  const found = report.points.flatMap((point) => point.runs.flatMap((side) => side.flows)).find((each) => each.flow === flow);
-  const way = wayOf(found?.measured);
+  const found = report.points.flatMap((point) => point.runs.flatMap((side) => side.flows)).filter((each) => each.flow === flow);
+  const clocks = Math.max(...found.map((each) => each.figures['clock_error']?.mean ?? 0), 0);
+  const way = wayOf(found[0]?.measured) || (clocks > 0 ? `one way ± ${show('time', clocks)}` : '');
   return way ? `${flow} (${way})` : flow;
 }
 

@@ -38,7 +38,7 @@ function flattened(drawn: Drawing): Map<string, string> {
   for (const { name, keys } of drawn.links) add(`link.${name}`, keys);
   for (const { name, keys } of drawn.flows) add(`flow.${name}`, keys);
   for (const { name, keys } of drawn.bundles) add(`bundle.${name}`, keys);
-  for (const { key, values } of drawn.sweep) add(`sweep ${key}`, values);
+  for (const { key, shown } of drawn.sweep) add(`sweep ${key}`, shown);
   for (const { key, limit } of drawn.limits) add(`limit ${key}`, limit);
   return settings;
 }

@@ -54,6 +54,8 @@ pub struct Swept {
     pub key: String,
     /// Its values; one that is not a list by itself. Of a range those that it stands for, as far as it can be read.
     pub values: Vec<Value>,
+    /// The same as they stand in the file, texts without their quotes.
+    pub written: Vec<String>,
     /// The range as it is written, if it is one: `from`, `to` and a step.
     pub range: Option<Tree>,
 }
@@ -132,19 +134,29 @@ impl Reading<'_> {
                 (None, Value::Array(values)) => values,
                 (None, value) => vec![value],
             };
-            Swept { key: key.clone(), values, range: range.map(|table| tree_of(self.text, table)) }
+            let written = match (&node.item, range) {
+                (_, Some(_)) => values.iter().map(plain).collect(),
+                (Item::Array(nodes), None) => {
+                    nodes.iter().map(|node| sweep::written(self.text, node)).collect()
+                }
+                (_, None) => vec![sweep::written(self.text, node)],
+            };
+            Swept { key: key.clone(), values, written, range: range.map(|table| tree_of(self.text, table)) }
         });
         swept.collect()
     }
 
     fn limits(&self, root: &Table) -> Vec<Limited> {
         let entries = flattened(root, "limits", &mut Vec::new());
-        let limit = |node: &Node| match json_of(self.text, node) {
-            Value::String(text) => text,
-            other => other.to_string(),
-        };
-        entries.into_iter().map(|(key, _, node)| Limited { key, limit: limit(node) }).collect()
+        let limited =
+            |(key, _, node): (String, _, &Node)| Limited { key, limit: plain(&json_of(self.text, node)) };
+        entries.into_iter().map(limited).collect()
     }
+}
+
+/// A text without its quotes, or a number.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The hosts of a flow's sinks, as written in `to`: `"b"`, or `["b", { host = "c" }]`.

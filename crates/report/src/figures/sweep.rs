@@ -1,13 +1,13 @@
 //! Figures against the swept values: the first axis of numbers runs along x, the others become small multiples.
 
-use trunkline_experiment::Axis;
+use trunkline_experiment::{Axis, shown_value};
 use trunkline_metrics::figures::{FigureKind, flow};
 use trunkline_store::StoredPoint;
 
 use super::{Figure, HEIGHT, axis_label, bounds, legend, look};
 use crate::chart::{self, Chart, Datum, Kind, Panel, Scale, Series, Tick, extremes};
 use crate::units::{Readable as _, Unit};
-use crate::view::{View, axis_name, shown, shown_on};
+use crate::view::{View, axis_name, shown_on};
 
 /// More than this are not read.
 const PANELS: usize = 12;
@@ -254,7 +254,7 @@ fn x_axis(view: &View) -> chart::Axis {
         }
         None => chart::Axis {
             label: axis_name(axis).to_owned(),
-            scale: Scale::Words(axis.values.iter().map(|value| shown(value)).collect()),
+            scale: Scale::Words(axis.values.iter().map(|value| shown_value(value)).collect()),
             ticks: None,
         },
     }

@@ -61,6 +61,8 @@ pub struct PaperFigure {
     pub name: String,
     /// Its description.
     pub title: String,
+    /// The tables that it draws.
+    pub tables: Vec<String>,
     /// True if there are values of ours; without them there is nothing to draw.
     pub ours: bool,
 }
@@ -72,6 +74,8 @@ pub struct Study {
     pub paper: Paper,
     /// Its tables: the published values, and ours.
     pub tables: Vec<PaperTable>,
+    /// Words of its tables as its figures spell them: `hardware FIFO` for `hfifo`.
+    pub words: BTreeMap<String, String>,
     /// Number of constants that were taken from published cells.
     pub constants: usize,
     /// Number of constants from elsewhere or assumed.

@@ -43,7 +43,7 @@ pub struct Prediction {
 /// A point of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PredictedPoint {
-    /// Its value on each axis.
+    /// Its value on each axis, as reports show it.
     pub values: Vec<String>,
 }
 

@@ -43,6 +43,7 @@ pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Resul
             constants: study.constants(),
             assumed: study.elsewhere.len(),
             files: study.experiment_files().map(str::to_owned).collect(),
+            words: shown::words(study),
             real_time: shown::real_time(study)?,
             job: at_work(app, study).map(|job| job.id().to_owned()),
         }))
@@ -94,7 +95,7 @@ pub(crate) async fn figure(
         _ => return Err(ApiError::not_found("a figure's name ends in `.svg` or `.png`")),
     };
     // A name that the study has is a name of a file of its folder.
-    if !shown::figures(study).any(|(known, _)| known == figure) {
+    if !shown::figures(study).any(|(known, ..)| known == figure) {
         return Err(ApiError::not_found(format_args!(
             "`{name}` has no figure `{}`; `GET /papers/{name}` names them",
             figure.escape_debug()

@@ -1,6 +1,6 @@
 //! Studies and their results as the API shows them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use trunkline_papers::{
@@ -27,7 +27,9 @@ pub(super) fn paper(results: &Results, is_kept: impl Fn(&str) -> bool) -> Paper 
         year: study.year,
         reproduced: study.reproduced.clone(),
         tables: study.tables.iter().map(table).collect(),
-        figures: figures(study).map(|(name, title)| PaperFigure { ours: ours(&name), name, title }).collect(),
+        figures: figures(study)
+            .map(|(name, title, tables)| PaperFigure { ours: ours(&name), name, title, tables })
+            .collect(),
         classes: class_errors(results),
         goals: goals(results),
     }
@@ -45,12 +47,30 @@ pub(super) fn real_time(study: &'static trunkline_papers::Study) -> Result<Vec<P
     Ok(found.into_iter().map(shown).collect())
 }
 
-/// The names of a study's figures, which are those of their files, and their titles.
-pub(super) fn figures(study: &trunkline_papers::Study) -> impl Iterator<Item = (String, String)> {
+/// The names of a study's figures, which are those of their files, their titles, and the tables that they draw.
+pub(super) fn figures(
+    study: &trunkline_papers::Study,
+) -> impl Iterator<Item = (String, String, Vec<String>)> {
     let numbered = study.figures.iter().map(|figure| {
-        (format!("figure-{:02}", figure.number), format!("Figure {}: {}", figure.number, figure.title))
+        let tables: BTreeSet<&String> = figure.series.iter().map(|series| &series.table).collect();
+        let title = format!("Figure {}: {}", figure.number, figure.title);
+        (format!("figure-{:02}", figure.number), title, tables.into_iter().cloned().collect())
     });
-    numbered.chain(study.scatters.iter().map(|scatter| (scatter.name.clone(), scatter.title.clone())))
+    let scatters = study.scatters.iter();
+    numbered.chain(scatters.map(|one| (one.name.clone(), one.title.clone(), vec![one.table.clone()])))
+}
+
+/// Words of a study's key columns, as its figures spell them: labels of lines that have one word in common.
+pub(super) fn words(study: &trunkline_papers::Study) -> BTreeMap<String, String> {
+    let mut words = BTreeMap::new();
+    for series in study.figures.iter().flat_map(|figure| &figure.series) {
+        if let [(_, word)] = &series.only[..]
+            && word.starts_with(char::is_alphabetic)
+        {
+            words.entry(word.clone()).or_insert_with(|| series.label.clone());
+        }
+    }
+    words
 }
 
 /// The tables of which there are results.

@@ -58,7 +58,7 @@ export type CanvasEdge = Edge<LinkData, 'link'> | Edge<FlowData, 'flow'>;
 /** `bulk.count: 0, 1, 2, 4` of every swept key of an item. */
 function sweptOf(drawing: Drawing, { section, name }: Item): string[] {
   const isIts = (key: string) => key.split(',').some((part) => part.trim().startsWith(`${section}.${name}.`));
-  return drawing.sweep.filter((axis) => isIts(axis.key)).map((axis) => `${axis.key.replaceAll(`${section}.`, '')}: ${axis.values.map(shown).join(', ')}`);
+  return drawing.sweep.filter((axis) => isIts(axis.key)).map((axis) => `${axis.key.replaceAll(`${section}.`, '')}: ${axis.shown.join(', ')}`);
 }
 
 /** The label of a link with its losses and its jitter. */

@@ -1,0 +1,1 @@
+import{i as e}from"./live.svelte-BkAQD0rY.js";async function t(t,n){try{await navigator.clipboard.writeText(t),e(`${n} is in the clipboard.`,`good`)}catch{e(`This browser does not allow the page to copy; select the text and copy it.`,`warn`)}}export{t};
