@@ -17,6 +17,8 @@ const TCP: usize = 20;
 const TCP_PROTOCOL: u8 = 6;
 /// The place of the checksum in the header of TCP.
 const TCP_CHECKSUM: usize = 16;
+/// The place of the checksum in the header of UDP.
+const UDP_CHECKSUM: usize = 6;
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
@@ -44,8 +46,11 @@ fn cut(layer: Layer, offload: &Offload, frame: &[u8], mut each: impl FnMut(&[u8]
             return 0;
         };
         head.copy_from_slice(front);
-        // In UDP, 0 means no checksum (RFC 768); TCP accepts both.
-        let sum = Some(checksum(&[&frame[start..]])).filter(|&sum| sum > 0).unwrap_or(u16::MAX);
+        // In UDP, 0 means no checksum (RFC 768). All others have the checksum as it is: 0xFFFF is none of TCP's (RFC 1624, section 3).
+        let sum = match checksum(&[&frame[start..]]) {
+            0 if usize::from(missing.place) == UDP_CHECKSUM => u16::MAX,
+            sum => sum,
+        };
         head[end - 2..].copy_from_slice(&sum.to_be_bytes());
         each(head, rest);
         return 1;

@@ -226,3 +226,20 @@ fn a_tag_does_not_hide_the_packet() {
     let frames = cut_all(tcp.layer, &offload, &bytes);
     assert_eq!(frames.iter().map(Vec::len).collect::<Vec<_>>(), [1058; 3]);
 }
+
+#[test]
+fn a_checksum_of_zero_is_written_as_the_opposite_in_udp_only() {
+    // A header whose words add up to 0xFFFF with the sum of the pseudo-header in the checksum's place.
+    for (length, place, written) in [(20, TCP_CHECKSUM, 0), (8, UDP_CHECKSUM, u16::MAX)] {
+        let mut bytes = some_tcp().bytes();
+        let start = some_tcp().headers().transport;
+        bytes.truncate(start + length);
+        bytes[start..].fill(0);
+        bytes[start..start + 2].copy_from_slice(&0xABCDu16.to_be_bytes());
+        bytes[start + place..start + place + 2].copy_from_slice(&(!0xABCDu16).to_be_bytes());
+        let missing = Checksum { start: start as u16, place: place as u16 };
+        let offload = Offload { checksum: Some(missing), segments: None };
+        let [cut]: [Vec<u8>; 1] = cut_all(some_tcp().layer, &offload, &bytes).try_into().unwrap();
+        assert_eq!(cut[start + place..start + place + 2], written.to_be_bytes(), "at {place}");
+    }
+}
