@@ -72,7 +72,7 @@ pub struct ProbedKey {
 /// A figure that was predicted, then measured.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ProbedFigure {
-    /// The traffic.
+    /// The traffic. The name of video that was scaled down to a slow path has its rate.
     pub workload: String,
     /// The figure.
     pub figure: String,
@@ -179,7 +179,7 @@ impl ProbedPath {
             },
         };
         let figure = |one: &Verified| ProbedFigure {
-            workload: one.workload.to_owned(),
+            workload: one.workload.clone(),
             figure: one.figure.to_owned(),
             predicted: one.predicted.value,
             low: one.predicted.low,

@@ -5,6 +5,7 @@ use trunkline_experiment::{Experiment, Scenario};
 use trunkline_metrics::{Observation, Recorder};
 
 use crate::estimate::statistics::{Interval, quantile, sorted};
+use crate::link::{percent, rate};
 use crate::plan::{Phase, Place};
 use crate::probing::{Observer, Path, Prober};
 use crate::simulated::Simulated;
@@ -13,8 +14,8 @@ use trunkline_core::Duration;
 /// A figure of a workload, predicted and measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
-    /// The workload, as a person calls it.
-    pub workload: &'static str,
+    /// The workload, as a person calls it, with its rate where that is scaled down to the path.
+    pub workload: String,
     /// The figure: `delay p95`, `goodput`, ...
     pub figure: &'static str,
     /// Seconds, bits per second, or a share.
@@ -49,8 +50,13 @@ impl Verified {
     }
 }
 
+/// The rate of video, in bits per second of IP.
+const VIDEO: f64 = 2e6;
+/// The most that it takes of the slower direction.
+const VIDEO_SHARE: f64 = 0.6;
+
 /// The workloads: their name and flows. A call beside transfers that fill the way back, video, and a download.
-fn workloads(slowest: f64) -> Vec<(&'static str, Phase)> {
+fn workloads(slowest: f64) -> Vec<(String, Phase)> {
     let voice = "[flow.voice]\nfrom = \"there\"\nto = \"here\"\ntransport = \"udp\"\nstart = \"2 s\"\n\
                  source = { kind = \"voice\", samples = 160 }\n";
     let transfers = |count: u32| {
@@ -59,7 +65,12 @@ fn workloads(slowest: f64) -> Vec<(&'static str, Phase)> {
              transport = {{ kind = \"tcp\", window = \"4 MiB\" }}\nsource = {{ kind = \"bulk\", message = \"8 KiB\" }}\n"
         )
     };
-    let video = (0.6 * slowest).min(2e6);
+    let video = (VIDEO_SHARE * slowest).min(VIDEO);
+    let scaled = if video < VIDEO {
+        format!(" (scaled from {} to {} of the slower direction)", rate(VIDEO), percent(VIDEO_SHARE))
+    } else {
+        String::new()
+    };
     let interval = 8.0 * 1_228.0 / video * 1e6;
     let phase = |purpose: &str, seconds: u64, flows: String| Phase {
         purpose: format!("verifying: {purpose}"),
@@ -68,15 +79,15 @@ fn workloads(slowest: f64) -> Vec<(&'static str, Phase)> {
     };
     vec![
         (
-            "a call beside one transfer",
+            "a call beside one transfer".to_owned(),
             phase("a call beside one transfer", 10, voice.to_owned() + &transfers(1)),
         ),
         (
-            "a call beside four transfers",
+            "a call beside four transfers".to_owned(),
             phase("a call beside four transfers", 10, voice.to_owned() + &transfers(4)),
         ),
         (
-            "video of 2 Mbit/s",
+            format!("video of {}{scaled}", rate(video)),
             phase(
                 "video",
                 8,
@@ -86,7 +97,7 @@ fn workloads(slowest: f64) -> Vec<(&'static str, Phase)> {
                 ),
             ),
         ),
-        ("a download", phase("a download", 10, transfers(1))),
+        ("a download".to_owned(), phase("a download", 10, transfers(1))),
     ]
 }
 
@@ -218,8 +229,20 @@ pub fn verify(
             let mean = crate::estimate::statistics::mean(&values);
             let interval =
                 Interval { value: mean, low: quantile(&values, 0.0), high: quantile(&values, 1.0) };
-            verified.push(Verified { workload: name, figure, predicted: interval, measured });
+            verified.push(Verified { workload: name.clone(), figure, predicted: interval, measured });
         }
     }
     (verified, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn video_that_is_scaled_to_a_slow_path_says_its_rate() {
+        let video = |slowest| workloads(slowest).swap_remove(2).0;
+        assert_eq!(video(10e6), "video of 2 Mbit/s");
+        assert_eq!(video(1e6), "video of 600 kbit/s (scaled from 2 Mbit/s to 60 % of the slower direction)");
+    }
 }

@@ -35,7 +35,7 @@ pub fn sentence(path: &Path, verified: &[Verified]) -> String {
     if errors.is_empty() {
         return found;
     }
-    let mut workloads: Vec<&str> = verified.iter().map(|one| one.workload).collect();
+    let mut workloads: Vec<&str> = verified.iter().map(|one| &*one.workload).collect();
     workloads.dedup();
     format!(
         "{found}. Predicted, then measured once, backward (to this host): p95 and p99 of the delay, loss and goodput of {}. Half of {} \
@@ -208,7 +208,12 @@ mod tests {
     use super::*;
 
     fn verified(figure: &'static str, predicted: f64, measured: f64) -> Verified {
-        Verified { workload: "a download", figure, predicted: Interval::exact(predicted), measured }
+        Verified {
+            workload: "a download".to_owned(),
+            figure,
+            predicted: Interval::exact(predicted),
+            measured,
+        }
     }
 
     #[test]
