@@ -41,7 +41,8 @@ impl Experiment {
         for (key, text) in keys {
             let table = root.table().cloned().unwrap_or_default();
             let known = sweep::sweepable(&schema, &table, &[key]);
-            let kind = sweep::find(key, &known)?.kind;
+            let of_all = |error| sweep::of_all(&schema, &table, key).unwrap_or(error);
+            let kind = sweep::find(key, &known).map_err(of_all)?.kind;
             sweep::apply(&schema, &mut root, key, &written(text, kind));
         }
         let problem = |remarks: Vec<crate::problem::Remark>| {

@@ -197,7 +197,10 @@ impl Put<'_> {
         let table = root.table().cloned().unwrap_or_default();
         let known = self.known(&table);
         let found = known.iter().find(|known| known.key == self.key);
-        let found = found.ok_or_else(|| self.unknown(&known))?;
+        let found = found.ok_or_else(|| match sweep::of_all(self.schema, &table, self.key) {
+            Some(error) => self.wrong(error),
+            None => self.unknown(&known),
+        })?;
         let value = self.node(found.kind)?;
         let mut edits = vec![self.edit(parts.iter().map(|part| (*part).to_owned()).collect(), &value)];
         sweep::apply(self.schema, root, self.key, &value);

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use trunkline_core::schema::{Default as Preset, Kind};
 
+use crate::alike::{self, Counts, number_of};
 use crate::files::Shelf;
 use crate::link_profile;
 use crate::model::{Axis, is_draws};
@@ -53,7 +54,9 @@ pub(crate) fn read(
         if remarks.len() >= MOST_REMARKS {
             break;
         }
-        let targets: Result<Vec<_>, _> = together(key).map(|key| find(key, &known)).collect();
+        let targets: Result<Vec<_>, _> = together(key)
+            .map(|key| find(key, &known).map_err(|error| of_all(schema, root, key).unwrap_or(error)))
+            .collect();
         let kind = match &targets {
             // Keys that vary together are of one kind, or one of them does not take the values.
             Ok(targets) => targets.first().and_then(|target| target.kind),
@@ -141,6 +144,19 @@ pub(crate) fn find<'k>(key: &str, known: &'k [Sweepable]) -> Result<&'k Sweepabl
     })
 }
 
+/// The error for a key of one of several links, hosts or flows that are alike, which have all keys in common.
+pub(crate) fn of_all(schema: &Schema, root: &Table, key: &str) -> Option<String> {
+    let (section, rest) = key.split_once('.')?;
+    let (name, rest) = rest.split_once('.')?;
+    let (written, _) = name.rsplit_once('-')?;
+    let count = alike::count_of(schema, root, section, written)?;
+    number_of(name, written, count)?;
+    Some(format!(
+        "unknown key `{key}`: `{name}` is one of {count} that have the keys of `{written}`; write `{section}.{written}.{rest}` for all \
+         of them"
+    ))
+}
+
 /// The key that was meant, or what stands behind the part that is right.
 pub(crate) fn nearest(key: &str, known: &[Sweepable], verb: &str) -> String {
     let mut prefix = "";
@@ -205,6 +221,7 @@ fn flatten<'t>(prefix: &str, table: &'t Table, flat: &mut Vec<(String, Range<usi
 /// Every key that can be swept in this file; `swept` are those that are.
 pub(crate) fn sweepable(schema: &Schema, root: &Table, swept: &[&str]) -> Vec<Sweepable> {
     let mut found = Vec::new();
+    let hosts = alike::counts(root);
     for key in schema.experiment.iter().filter(|key| !FIXED.contains(&key.name)) {
         list(key.name.to_owned(), key, root.node(key.name), swept, &mut found);
     }
@@ -222,13 +239,12 @@ pub(crate) fn sweepable(schema: &Schema, root: &Table, swept: &[&str]) -> Vec<Sw
         for key in schema.shared.get(medium).into_iter().flatten() {
             list(format!("link.{name}.{}", key.name), key, link.node(key.name), swept, &mut found);
         }
-        let parts = parts(medium, link);
+        let parts = parts(medium, link, &hosts, &members(name, swept));
         for key in schema.direction.get(medium).into_iter().flatten() {
             list(format!("link.{name}.{}", key.name), key, link.node(key.name), swept, &mut found);
             for part in &parts {
-                let own = part.iter().try_fold(link, |table, name| table.node(name)?.table());
-                let node = own.and_then(|own| own.node(key.name)).or(link.node(key.name));
-                let path = format!("link.{name}.{}.{}", part.join("."), key.name);
+                let node = part.own(link, key.name).or(link.node(key.name));
+                let path = format!("link.{name}.{}.{}", part.way.join("."), key.name);
                 list(path, key, node, swept, &mut found);
             }
         }
@@ -241,18 +257,54 @@ pub(crate) fn sweepable(schema: &Schema, root: &Table, swept: &[&str]) -> Vec<Sw
     found
 }
 
-/// The tables in a link's for one direction or one station each, by their way there.
-fn parts(medium: usize, link: &Table) -> Vec<Vec<&str>> {
+/// A table in a link's for one direction or one station.
+struct Part<'a> {
+    /// The way there: `["station", "phone-2"]`.
+    way: Vec<&'a str>,
+    /// The station whose table holds where this one says nothing: `phone` for `phone-2`.
+    group: Option<&'a str>,
+}
+
+impl Part<'_> {
+    /// The value in the table of this part, or else in that of its group.
+    fn own<'l>(&self, link: &'l Table, key: &str) -> Option<&'l Node> {
+        let own = self.way.iter().try_fold(link, |table, name| table.node(name)?.table());
+        let group = || link.node(self.way[0])?.table()?.node(self.group?)?.table();
+        own.and_then(|own| own.node(key)).or_else(|| group()?.node(key))
+    }
+}
+
+/// The tables in a link's for one direction or one station each; of hosts that are alike, those of `members` by themselves too.
+fn parts<'a>(medium: usize, link: &'a Table, alike: &'a Counts, members: &[&'a str]) -> Vec<Part<'a>> {
     match trunkline_network::medium::KINDS.get(medium) {
         Some(kind) if *kind.stations.end() > 2 => {
             let hosts = match link.node("between").map(|node| &node.item) {
                 Some(Item::Array(hosts)) => hosts.as_slice(),
                 _ => &[],
             };
-            hosts.iter().filter_map(Node::text).map(|host| vec!["station", host]).collect()
+            let written = link.node("station").and_then(Node::table).map_or(&[][..], |table| &table.0);
+            let written = written.iter().map(|entry| &*entry.key);
+            let members: BTreeSet<&str> = written.chain(members.iter().copied()).collect();
+            let own = |host: &'a str| {
+                let count = alike.get(host).copied().unwrap_or_default();
+                let of_it = members.iter().copied().filter(|member| number_of(member, host, count).is_some());
+                let group = Part { way: vec!["station", host], group: None };
+                let one = |member| Part { way: vec!["station", member], group: Some(host) };
+                std::iter::once(group).chain(of_it.map(one)).collect::<Vec<_>>()
+            };
+            hosts.iter().filter_map(Node::text).flat_map(own).collect()
         }
-        _ => vec![vec!["forward"], vec!["backward"]],
+        _ => ["forward", "backward"].map(|way| Part { way: vec![way], group: None }).into(),
     }
+}
+
+/// The stations of a link that these keys name.
+fn members<'k>(link: &str, keys: &[&'k str]) -> Vec<&'k str> {
+    let station = |key: &&'k str| {
+        let rest = key.strip_prefix("link.")?.strip_prefix(link)?.strip_prefix(".station.")?;
+        rest.split('.').next()
+    };
+    keys.iter().filter_map(station).collect()
 }
 
 fn named<'t>(root: &'t Table, section: &str) -> impl Iterator<Item = (&'t str, &'t Table)> {
@@ -422,12 +474,19 @@ fn apply_to_part(
     rest: &[&str],
     value: &Node,
 ) {
+    let alike = alike::counts(root);
+    let group = part
+        .get(1)
+        .and_then(|member| alike.iter().find(|(name, count)| number_of(member, name, **count).is_some()));
+    let group = group.map(|(name, _)| &**name);
     let Some(link) = inner(root, "link").and_then(|links| inner(links, link)) else { return };
-    let inherited = link_profile::filled_in(link).node(key).cloned();
+    let own = |part: &Part<'_>, link: &Table| part.own(link, key).or(link.node(key)).cloned();
+    let part = Part { way: part.to_vec(), group };
+    let inherited = own(&part, &link_profile::filled_in(link));
     let keys = schema.direction.get(medium(schema, link));
     let Some(key) = keys.and_then(|keys| keys.iter().find(|k| k.name == key)) else { return };
     let mut own = link;
-    for name in part {
+    for name in &part.way {
         if own.node(name).is_none() {
             own.set(name, Node { span: value.span.clone(), item: Item::Table(Table::default()) });
         }

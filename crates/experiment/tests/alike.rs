@@ -1,7 +1,7 @@
 //! Hosts that stand for several, and what follows them.
 
 use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Experiment, Scenario, Single, Subject};
+use trunkline_experiment::{Experiment, Scenario, Setting, Single, Subject};
 
 const FILE: &str = r#"name = "phones"
 duration = "1 s"
@@ -302,5 +302,56 @@ fn mistakes_are_told_once_and_by_the_names_of_the_file() {
         assert!(said.iter().any(|line| line == says), "{from} -> {to}: {said:#?}");
         let same = said.iter().filter(|line| line.contains("phone") && *line != says).count();
         assert!(same <= 2, "{said:#?}");
+    }
+}
+
+fn set(setting: &str) -> Result<Experiment, String> {
+    let settings: [Setting; 1] = [setting.parse().unwrap_or_else(|e| panic!("{e}"))];
+    Experiment::parse_with(FILE, "x.toml", &(), &settings)
+        .map_err(|problems| problems.iter().map(|problem| problem.headline()).collect())
+}
+
+#[test]
+fn a_key_of_one_station_among_hosts_that_are_alike_can_be_set_and_swept() {
+    let directions = |experiment: &Experiment, point: usize| {
+        let scenario = experiment.points.at(point).scenario;
+        let link = scenario.links.iter().find(|link| link.name == "cell").unwrap();
+        link.directions.iter().map(|direction| format!("{direction:?}")).collect::<Vec<_>>()
+    };
+    // A station with a table of its own, and one without; what the table of all says still holds.
+    for (key, value, table, written) in [
+        ("phone-2.loss", "5 %", "phone-2", "loss = \"5 %\"\n"),
+        ("phone-3.loss", "5 %", "phone-3", "loss = \"5 %\"\n"),
+        ("phone-3.rate", "6 Mbit/s", "phone-3", "rate = \"6 Mbit/s\"\n"),
+    ] {
+        let own = format!("[link.cell.station.{table}]\n");
+        let file = match FILE.contains(&own) {
+            true => FILE.replace("loss = \"1 %\"\n", written),
+            false => FILE.replace("[link.trunk]", &format!("{own}{written}\n[link.trunk]")),
+        };
+        let wanted = directions(&parse(&file), 0);
+        let set = set(&format!("link.cell.station.{key}={value}")).unwrap_or_else(|e| panic!("{key}: {e}"));
+        assert_eq!(directions(&set, 0), wanted, "{key}");
+        let sweep = format!("\n[sweep]\n\"link.cell.station.{key}\" = [\"{value}\"]\n");
+        assert_eq!(directions(&parse(&format!("{FILE}{sweep}")), 0), wanted, "{key}");
+    }
+    let said = set("link.cell.station.phone-4.loss=1 %").expect_err("there are three");
+    assert!(said.contains("unknown key `link.cell.station.phone-4.loss`"), "{said}");
+}
+
+#[test]
+fn a_key_of_one_of_several_flows_or_hosts_is_refused_with_the_key_of_all() {
+    for (key, all) in
+        [("flow.up-2.count", "flow.up.count"), ("hosts.phone-2.send-message", "hosts.phone.send-message")]
+    {
+        let name = key.split('.').nth(1).unwrap();
+        let written = all.split('.').nth(1).unwrap();
+        let says = format!(
+            "unknown key `{key}`: `{name}` is one of 3 that have the keys of `{written}`; write `{all}` for all of them"
+        );
+        let said = set(&format!("{key}=2")).expect_err(key);
+        assert!(said.contains(&says), "{said}");
+        let said = told(&format!("{FILE}\n[sweep]\n\"{key}\" = [2]\n"));
+        assert!(said.len() == 1 && said[0].contains(&says), "{said:?}");
     }
 }
