@@ -220,7 +220,7 @@ pub struct Run {
     /// Measure only part I of N, for Slurm arrays, Kubernetes jobs and GNU parallel; `runs merge` joins the parts
     ///
     /// All repetitions of all points are counted, the first repetitions of all points before the second ones; every Nth
-    /// belongs to a part. Each part is a partial run of its own. Measuring a part again does no harm: `runs merge` takes
+    /// belongs to a part. Each part is a run of its own. Measuring a part again does no harm: `runs merge` takes
     /// each repetition once.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["resume", "strict", "hear"])]
     pub shard: Option<trunkline_runner::Shard>,

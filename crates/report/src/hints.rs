@@ -34,7 +34,9 @@ pub(crate) fn of(view: &View, side: &Side) -> Vec<String> {
         }
     }
     let limited = found.iter().map(|found| found.sentence(view));
-    let of_flow = |flow: &&str| [cut, waiting, unfinished, outside_model].map(|hint| hint(view, side, flow));
+    let of_flow = |flow: &&str| {
+        [cut, waiting, unconnected, unfinished, outside_model].map(|hint| hint(view, side, flow))
+    };
     limited.chain(view.flows.iter().flat_map(of_flow).flatten()).chain(too_large(view, side)).collect()
 }
 
@@ -110,6 +112,24 @@ fn cut(view: &View, side: &Side, flow: &str) -> Option<String> {
     Some(format!(
         "`{flow}` has packets of {packet} and more{place}, but `{option}` of {limit} drops those of more than {largest} even on an \
          idle line{why}."
+    ))
+}
+
+/// The counter of connections that were never established.
+const NOT_CONNECTED: &str = "connections-not-made";
+
+/// The sentence about a flow with connections that were not established while its sources sent.
+fn unconnected(view: &View, side: &Side, flow: &str) -> Option<String> {
+    let (place, missing) = first(view, side, flow, |summary| {
+        summary.transport_counters.get(NOT_CONNECTED).copied().filter(|missing| *missing > 0)
+    })?;
+    let (connections, them) = match missing {
+        1 => (format!("A connection of `{flow}` was"), "it"),
+        _ => (format!("{missing} connections of `{flow}` were"), "them"),
+    };
+    Some(format!(
+        "{connections} not established before the end of the source{place}, so nothing was sent over {them}: messages that were due \
+         count as refused, not as lost."
     ))
 }
 
@@ -255,6 +275,21 @@ mod tests {
         let page = terminal(&run, Screen::default()).replace("\n", " ");
         let hint = "`voice` has packets of 1400 B and more, but `link.trunk.queue.limit` of 4 packets drops those of more than 340 B";
         assert!(page.contains(hint) && page.contains("chunks of 64 B"), "{page}");
+    }
+
+    #[test]
+    fn a_connection_that_was_never_established_is_named() {
+        let mut run = fixtures::single(Backend::Sim);
+        for flow in
+            run.points[0].repetitions.iter_mut().filter_map(|r| r.summary.as_mut()).flat_map(|s| &mut s.flows)
+        {
+            let missing = u64::from(flow.flow == "voice");
+            flow.transport_counters.insert(super::NOT_CONNECTED.to_owned(), missing);
+        }
+        let page = terminal(&run, Screen::default()).replace("\n", " ");
+        let hint = "A connection of `voice` was not established before the end of the source, so nothing was sent over it";
+        assert_eq!(page.matches("not established").count(), 1, "{page}");
+        assert!(page.contains(hint), "{page}");
     }
 
     #[test]

@@ -307,6 +307,18 @@ fn a_part_of_a_run_is_judged_by_its_own_points() {
 }
 
 #[test]
+fn a_part_to_which_nothing_belongs_says_so() {
+    let mut run = fixtures::swept(Backend::Sim);
+    run.info.shard = Some("2/3".parse().unwrap());
+    (run.info.repetitions_done, run.info.repetitions, run.info.points) = (0, 1, 1);
+    for point in &mut run.points {
+        point.repetitions.clear();
+    }
+    let view = View::new(&run, None);
+    assert_eq!(headline(&view, &view.sides[0]).text, "Part 2 of 3: No repetition belongs to it.");
+}
+
+#[test]
 fn an_unfinished_run_meets_its_limits_only_so_far() {
     let told = |run: &StoredRun| {
         let view = View::new(run, None);

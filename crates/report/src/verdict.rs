@@ -245,7 +245,10 @@ fn of_own_points(view: &View, side: &Side) -> Headline {
     let points = view.points().len();
     let measured = view.points().iter().filter(|p| side.point(p.index).is_some_and(has_data)).count();
     if measured == 0 {
-        let text = "Nothing was measured to the end yet.".to_owned();
+        let is_empty = side.part().is_some() && side.info().wanted() == 0;
+        let text =
+            if is_empty { "No repetition belongs to it." } else { "Nothing was measured to the end yet." };
+        let text = text.to_owned();
         return Headline { outcome: Some(Outcome::NotMeasured), text, key_figure: None };
     }
     let verdicts: Vec<Verdict> = view.limits().iter().map(|limit| Verdict::of(limit, view, side)).collect();

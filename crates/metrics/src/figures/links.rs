@@ -2,6 +2,7 @@
 
 use super::Quantity::{Bytes, Count, Share, Time};
 use super::{Definition, FigureKind, KnownIn, define, figure};
+use crate::summary::LinkSummary;
 
 pub(super) const UTILISATION: Definition = define(
     "utilisation",
@@ -40,7 +41,7 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("offered", "packets offered", Count, &PACKETS).of_link(|l| Some(l.offered as f64)),
     figure("delivered", "packets delivered", Count, &PACKETS).of_link(|l| Some(l.delivered as f64)),
     figure("sojourn_mean", "sojourn time, mean", Time, &SOJOURN)
-        .of_link(|l| Some(l.sojourn_mean.as_secs_f64())),
+        .of_link(|l| queued(l).then(|| l.sojourn_mean.as_secs_f64())),
     figure("sojourn_p50", "sojourn time, p50", Time, &SOJOURN)
         .of_link(|l| Some(l.sojourn_p50?.as_secs_f64())),
     figure("sojourn_p99", "sojourn time, p99", Time, &SOJOURN)
@@ -48,9 +49,34 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("sojourn_p999", "sojourn time, p99.9", Time, &SOJOURN)
         .of_link(|l| Some(l.sojourn_p999?.as_secs_f64())),
     figure("sojourn_max", "sojourn time, longest", Time, &SOJOURN)
-        .of_link(|l| Some(l.sojourn_max.as_secs_f64())),
+        .of_link(|l| queued(l).then(|| l.sojourn_max.as_secs_f64())),
     figure("backlog_max", "backlog, largest", Bytes, &BACKLOG)
         .of_link(|l| Some(l.backlog_max.count() as f64)),
     figure("backlog_packets_max", "backlog, most packets", Count, &BACKLOG)
         .of_link(|l| Some(l.backlog_packets_max as f64)),
 ];
+
+/// True if a packet left the queue. Runs of early versions have no percentiles.
+fn queued(link: &LinkSummary) -> bool {
+    link.sojourn_p50.is_some() || !link.sojourn_max.is_zero()
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_core::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_direction_that_carried_nothing_has_no_sojourn_times() {
+        let sojourn = |link: &LinkSummary| {
+            let figures = FIGURES.iter().filter(|figure| figure.id.starts_with("sojourn"));
+            figures.map(|figure| figure.value_of_link(link)).collect::<Vec<_>>()
+        };
+        let idle = LinkSummary::default();
+        assert_eq!(sojourn(&idle), [None; 5]);
+        let at_once = Some(Duration::ZERO);
+        let used = LinkSummary { sojourn_p50: at_once, sojourn_p99: at_once, sojourn_p999: at_once, ..idle };
+        assert_eq!(sojourn(&used), [Some(0.0); 5]);
+    }
+}
