@@ -10,7 +10,7 @@
 //! five runs of 250 messages that lose 2 each have no spread, and say little of a loss of 1 %. So
 //! its spread counts as at least that of rounding to one message (a step over the square root of 12), and a share of messages
 //! must also hold by the bound of Clopper and Pearson on all messages together. If each of several flows must keep it, it must hold
-//! by that bound of every one of them. Neither applies where every repetition lost
+//! by that bound of every one of them; the connections of a bundle must by that of the worst one, with its messages alone. Neither applies where every repetition lost
 //! the very same messages, since then chance has no part in it; nor where the bound is 0, which no count could show.
 //!
 //! Student's bound is too low for values that are never below zero and have a long tail above, because a few repetitions miss
@@ -55,7 +55,7 @@ pub(crate) struct Measured {
     pub(crate) figures: Vec<Figure>,
     /// By limit; `None` for a figure that does not count messages.
     pub(crate) grains: Vec<Option<Grain>>,
-    /// By limit: of a share that each of several flows must keep, what was counted of each, of how many messages.
+    /// By limit: of a share that each of several flows or connections must keep, what was counted of each, of how many messages.
     pub(crate) counted_each: Vec<Vec<(u64, u64)>>,
     /// By limit, whether its figure is extrapolated beyond the E-model's range.
     pub(crate) outside_model: Vec<bool>,

@@ -99,12 +99,23 @@ fn outcome(limits: &[Limit], trial: &Trial) -> String {
     }
 }
 
-/// Returns true if all figures that were measured keep their limits in the mean, however sure that is.
+/// Returns true if all limits are kept in the mean, however sure that is. A limit whose figure was not measured is not.
 fn keeps_them_on_average(limits: &[Limit], trial: &Trial) -> bool {
-    let keeps = |(limit, judged): (&Limit, &Judged)| {
-        judged.estimate.is_none_or(|estimate| limit.operator.holds(estimate.mean, limit.bound))
+    let keeps = |(limit, judged): (&Limit, &Judged)| match judged.estimate {
+        Some(estimate) => limit.operator.holds(estimate.mean, limit.bound),
+        None => judged.verdict == Verdict::Kept,
     };
     trial.refused.is_none() && !trial.is_empty() && limits.iter().zip(&trial.limits).all(keeps)
+}
+
+/// The limits whose figures no trial has, though they apply: `voice.loss < 1 %`.
+fn not_measured(limits: &[Limit], trials: &[Trial]) -> String {
+    let is_missing = |place: &usize| {
+        let mut judged = trials.iter().filter_map(|trial| trial.limits.get(*place)).peekable();
+        judged.peek().is_some() && judged.all(|one| one.estimate.is_none() && one.verdict != Verdict::Kept)
+    };
+    let missing = (0..limits.len()).filter(is_missing).map(|place| limit(&limits[place]));
+    missing.collect::<Vec<_>>().join(" and ")
 }
 
 fn times(repetitions: u32) -> String {
@@ -196,7 +207,10 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
         }
         (None, None) => {
             match answer.trials.iter().find(|trial| keeps_them_on_average(&found.limits, trial)) {
-                None => "nothing could be shown".to_owned(),
+                None => match not_measured(&found.limits, &answer.trials) {
+                    missing if missing.is_empty() => "nothing could be shown".to_owned(),
+                    missing => format!("nothing could be shown, because {missing} was never measured"),
+                },
                 Some(trial) => format!(
                     "{} kept the limits {}, but no value was shown to break one",
                     written(trial.value),
@@ -401,6 +415,8 @@ pub(crate) fn question(plan: &Plan) -> String {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_experiment::Subject;
+
     use super::*;
 
     #[test]
@@ -425,6 +441,27 @@ mod tests {
         assert_eq!(undecided_before(Goal::Maximise, 121, &trials), [0u64; 0]);
         assert_eq!(undecided_before(Goal::Minimise, 121, &trials), [122, 123]);
         assert_eq!(undecided_before(Goal::Minimise, 122, &trials), [123]);
+    }
+
+    #[test]
+    fn a_value_whose_limit_was_never_measured_has_kept_nothing() {
+        let limits = [Limit {
+            key: "flow.v.loss".to_owned(),
+            condition: "< 1 %".to_owned(),
+            subject: Subject::Flow { flow: 0, sink: None, metric: trunkline_metrics::figures::flow("loss") },
+            operator: Operator::Less,
+            bound: 0.01,
+        }];
+        let trial = |verdict| Trial {
+            value: 1,
+            verdict: Some(verdict),
+            repetitions: 5,
+            limits: vec![Judged { verdict, estimate: None, half_width: None, outside_model: false }],
+            refused: None,
+        };
+        assert!(!keeps_them_on_average(&limits, &trial(Verdict::Undecided)));
+        assert_eq!(not_measured(&limits, &[trial(Verdict::Undecided)]), limit(&limits[0]));
+        assert_eq!(not_measured(&limits, &[trial(Verdict::Undecided), trial(Verdict::Kept)]), "");
     }
 
     #[test]

@@ -57,19 +57,35 @@ impl Limit {
 
 impl Limit {
     /// Messages of each flow that were counted, and all of them, for a share that every flow of several keeps by itself; otherwise
-    /// nothing.
+    /// nothing. Of a share that the connections of a bundle keep, each stands for the one that is judged: its bounds are those of
+    /// one connection, which chance has chosen among as many.
     pub fn counted_each(&self, of: &RepetitionSummary) -> Vec<(u64, u64)> {
-        let Subject::Single { flow, single: Single::Each, metric } = &self.subject else { return Vec::new() };
-        if !matches!(metric.grain, figures::Grain::Share) {
-            return Vec::new();
+        match &self.subject {
+            Subject::Single { flow, single: Single::Each, metric } => {
+                let each = of.flows.get(*flow).map_or(&[][..], |flow| &flow.each);
+                let is_share = matches!(metric.grain, figures::Grain::Share);
+                let counted = |one: &FlowSummary| events(metric.value(one), one.counts.due());
+                each.iter().filter(|_| is_share).map(counted).collect()
+            }
+            Subject::Class { bundle, transport, metric } => {
+                let class = || {
+                    let bundle = of.bundles.get(*bundle)?;
+                    let class = bundle.classes.iter().find(|class| class.transport == *transport)?;
+                    let each = messages(of, bundle, transport).checked_div(u64::from(class.members))?;
+                    Some((class.members, events(metric.value_of_connections(class), each)))
+                };
+                let class = class().filter(|_| matches!(metric.grain, figures::Grain::ShareOfConnection));
+                class.map_or_else(Vec::new, |(members, counted)| vec![counted; members as usize])
+            }
+            Subject::Single { .. } | Subject::Flow { .. } | Subject::Bundle { .. } => Vec::new(),
         }
-        let counted = |one: &FlowSummary| {
-            let messages = one.counts.due();
-            let events = metric.value(one).unwrap_or_default() * messages as f64;
-            (events.round().clamp(0.0, messages as f64) as u64, messages)
-        };
-        of.flows.get(*flow).map_or_else(Vec::new, |flow| flow.each.iter().map(counted).collect())
     }
+}
+
+/// The share of these messages as a number, and all of them.
+fn events(share: Option<f64>, messages: u64) -> (u64, u64) {
+    let events = share.unwrap_or_default() * messages as f64;
+    (events.round().clamp(0.0, messages as f64) as u64, messages)
 }
 
 /// Messages of all connections over a transport.
@@ -104,7 +120,8 @@ fn of_flow(figure: &FigureKind, flow: &FlowSummary) -> Option<Grain> {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_metrics::{Counts, QualitySummary};
+    use trunkline_core::Ratio;
+    use trunkline_metrics::{ClassSummary, Counts, QualitySummary, Spread};
 
     use super::*;
     use crate::model::Operator;
@@ -129,5 +146,44 @@ mod tests {
         assert!((r - 95.0 * 0.2 / 4.5).abs() < 0.05, "{r}");
         let Some(Grain::Step(mos)) = grain(figures::flow("mos")) else { panic!("MOS has a step") };
         assert!(mos > 0.05 && mos < 0.2, "{mos}");
+    }
+
+    #[test]
+    fn the_worst_connection_of_a_bundle_has_the_messages_of_one_connection() {
+        let counts = |messages| Counts { sent: messages, received: messages, ..Counts::default() };
+        let flow = |name: &str, members, messages| FlowSummary {
+            flow: name.to_owned(),
+            transport: "udp".to_owned(),
+            members,
+            counts: counts(messages),
+            ..FlowSummary::default()
+        };
+        let share = |value| Ratio::new(value).unwrap();
+        let class = ClassSummary {
+            transport: "udp".to_owned(),
+            members: 4,
+            loss: Some(Spread { mean: share(0.002), min: share(0.0), max: share(0.008), members: 4 }),
+            ..ClassSummary::default()
+        };
+        let bundle = BundleSummary {
+            flows: vec!["a".to_owned(), "b".to_owned()],
+            classes: vec![class],
+            members: 4,
+            ..BundleSummary::default()
+        };
+        let of = RepetitionSummary {
+            flows: vec![flow("a", 3, 750), flow("b", 1, 250)],
+            bundles: vec![bundle],
+            ..RepetitionSummary::default()
+        };
+        let counted = |id: &str| {
+            let metric = figures::of_bundles().find(|figure| figure.id == id).expect("a figure of bundles");
+            let subject = Subject::Class { bundle: 0, transport: "udp".to_owned(), metric };
+            let (key, condition) = (String::new(), String::new());
+            Limit { key, condition, subject, operator: Operator::Less, bound: 0.01 }.counted_each(&of)
+        };
+        assert_eq!(counted("connection_loss_max"), [(2, 250); 4]);
+        assert_eq!(counted("connection_loss_min"), [(0, 250); 4]);
+        assert_eq!(counted("connection_loss"), [], "all messages count in the mean");
     }
 }
