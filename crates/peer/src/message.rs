@@ -7,9 +7,9 @@ use crate::bounded;
 use crate::error::{Refusal, printable};
 use crate::wire::{Frame, Message, WireError, from_json, tag, to_json};
 
-/// The version of the protocol that this program speaks: greetings, and all messages of agents, sessions and far ends. Both
-/// ends must speak the same.
-pub const VERSION: u32 = 3;
+/// The version of the protocol that this program speaks: greetings, all messages of agents, sessions and far ends, and the header
+/// of measured messages. Both ends must speak the same.
+pub const VERSION: u32 = 4;
 
 /// The longest proof, and name or token, in bytes.
 const MAX_PROOF: usize = 64;

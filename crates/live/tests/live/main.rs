@@ -13,3 +13,4 @@ mod limits;
 mod pairs;
 mod refusals;
 mod support;
+mod versions;
