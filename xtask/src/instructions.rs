@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::journal::Journal;
-use crate::test::{cargo, skip, step};
+use crate::log::Log;
+use crate::test::{cargo, skip};
 
 /// A count may exceed its budget by this many per cent.
 const ALLOWED: u64 = 3;
@@ -26,14 +27,17 @@ pub(crate) struct Instructions {
     accept: bool,
 }
 
-pub(crate) fn run(options: &Instructions) -> Result<(), String> {
+pub(crate) fn run(options: &Instructions, log: &Log) -> Result<(), String> {
     let there = Command::new("valgrind").arg("--version").output();
     if !there.is_ok_and(|output| output.status.success()) {
-        return skip("the instructions of hot paths are not counted: install the Debian package `valgrind`");
+        return skip(
+            log,
+            "the instructions of hot paths are not counted: install the Debian package `valgrind`",
+        );
     }
     let build = ["build", "--profile", "instructions", "--locked", "--package", "trunkline-hot"];
     // The compiler itself: clippy, which compiles elsewhere, optimises less.
-    step("hot paths: build", cargo().args(build).env_remove("RUSTC_WORKSPACE_WRAPPER"))?;
+    log.step("hot paths: build", cargo().args(build).env_remove("RUSTC_WORKSPACE_WRAPPER"))?;
     let program = crate::root().join("target/instructions/trunkline-hot");
     let names = output(&mut Command::new(&program))?;
     let counts = names.lines().map(|name| Ok((name.to_owned(), count(&program, name)?)));
@@ -45,7 +49,7 @@ pub(crate) fn run(options: &Instructions) -> Result<(), String> {
     let text = std::fs::read_to_string(file()).map_err(|error| format!("{}: {error}", file().display()))?;
     let (known, budgets) = read(&text)?;
     let judged = judge(&counts, &budgets);
-    anstream::println!("\n{}", judged.table);
+    log.say(format_args!("\n{}", judged.table));
     if known != compiler {
         let why = format!("the budgets of instructions are those of {known}, and this is {compiler}");
         return Journal::of_last_suite().skip_step(

@@ -7,7 +7,9 @@ mod durations;
 mod endure;
 mod english;
 mod instructions;
+mod jobs;
 mod journal;
+mod log;
 mod peers;
 mod programs;
 mod python;
@@ -77,7 +79,7 @@ fn main() -> ExitCode {
         Command::Soak(soak) => soak::run(&soak),
         Command::Attack(attack) => attack::run(&attack),
         Command::Endure(endure) => endure::run(&endure),
-        Command::Instructions(options) => instructions::run(&options),
+        Command::Instructions(options) => instructions::run(&options, &log::Log::TERMINAL),
         Command::Peers(peers) => peers::run(&peers),
         Command::Reruns(reruns) => reruns::run(&reruns),
         Command::Sbom(sbom) => sbom::run(&sbom),
@@ -101,5 +103,5 @@ fn root() -> PathBuf {
 
 fn references(arguments: &[&str]) -> Result<(), String> {
     let run = ["run", "--quiet", "--package", "trunkline-references", "--locked", "--"];
-    test::step("references", test::cargo().args(run).args(arguments))
+    log::Log::TERMINAL.step("references", test::cargo().args(run).args(arguments))
 }

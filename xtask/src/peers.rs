@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::test::{cargo, step};
+use crate::log::Log;
+use crate::test::cargo;
 
 /// Peers in Debian, what compiles ns-3's scenarios, and what the lanes need themselves.
 const PACKAGES: [&str; 14] = [
@@ -41,14 +42,14 @@ pub(crate) fn run(peers: &Peers) -> Result<(), String> {
         install()?;
     }
     let build = ["build", "--release", "--locked", "--package", "trunkline"];
-    step("build", cargo().args(build))?;
+    Log::TERMINAL.step("build", cargo().args(build))?;
     let run = ["run", "--release", "--locked", "--package", "trunkline-benches", "--bin", "peers", "--"];
     let mut command = cargo();
     command.args(run).args(["--rounds", &peers.rounds.to_string()]).args(&peers.lanes);
     if peers.lanes.is_empty() {
         command.arg("--out").arg(Path::new("docs").join("peers.md"));
     }
-    step("peers", &mut command)
+    Log::TERMINAL.step("peers", &mut command)
 }
 
 /// Installs what is missing. Only root can, on Debian and its like.
@@ -61,7 +62,7 @@ fn install() -> Result<(), String> {
     apt.args(["install", "--yes", "--no-install-recommends"])
         .args(PACKAGES)
         .env("DEBIAN_FRONTEND", "noninteractive");
-    step("peers are installed", &mut apt).map_err(|problem| {
+    Log::TERMINAL.step("peers are installed", &mut apt).map_err(|problem| {
         format!("{problem}; as root on Debian, or with --no-install to compare with what is there")
     })
 }

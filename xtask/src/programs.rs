@@ -1,18 +1,15 @@
 //! Test programs, as Cargo has built them.
 
-use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Instant;
 
 use serde_json::Value;
 
 use crate::durations;
+use crate::jobs::Job;
 use crate::journal::Journal;
+use crate::log::Log;
 
 /// A test program.
 pub(crate) struct Program {
@@ -71,71 +68,52 @@ impl Program {
         false
     }
 
-    /// Runs all of its tests. What it prints goes to the terminal as it comes, or in one piece at the end.
-    fn run(&self, journal: &Journal, at_once: bool) -> Result<bool, String> {
-        let title = format!("\n     Running {} ({})\n", self.label(), self.path.display());
+    /// Runs all of its tests.
+    fn run(&self, journal: &Journal, log: &Log) -> Result<(), String> {
+        log.say(format_args!("\n     Running {} ({})", self.label(), self.path.display()));
         let mut command = Command::new(&self.path);
-        let command = self.set_up(journal.of(&mut command));
-        if at_once {
-            anstream::print!("{title}");
-            return command.status().map(|status| status.success()).map_err(|e| self.does_not_start(&e));
+        let began = Instant::now();
+        let status = log.status(self.set_up(journal.of(&mut command)));
+        durations::note_program(self.label(), began.elapsed());
+        match status.map_err(|e| self.does_not_start(&e))?.success() {
+            true => Ok(()),
+            false => Err(format!("a test program failed: {} of {}", self.label(), self.folder.display())),
         }
-        // A pipe would be kept open by a process that a test has left behind.
-        let failed = |e: std::io::Error| format!("the output of {}: {e}", self.name);
-        let path = self.path.with_extension("out");
-        let file = File::create(&path).map_err(failed)?;
-        command.stdin(Stdio::null()).stdout(file.try_clone().map_err(failed)?).stderr(file);
-        let status = command.status().map_err(|e| self.does_not_start(&e))?;
-        let printed = std::fs::read(&path).map_err(failed)?;
-        std::fs::remove_file(&path).map_err(failed)?;
-        std::io::stdout().lock().write_all(&[title.as_bytes(), &printed].concat()).map_err(failed)?;
-        Ok(status.success())
     }
 }
 
-/// Runs all programs: those with tests in real time one at a time, so that nothing loads the machine beside them, and before
-/// those the others, on every processor.
-pub(crate) fn run(programs: &[Program], journal: &Journal) -> Result<(), String> {
-    let (in_real_time, others): (Vec<_>, Vec<_>) =
-        programs.iter().partition(|program| program.has_tests_in_real_time());
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let mut failed = run_at_once(&others, workers, journal)?;
+/// The programs with tests in real time, and the others.
+pub(crate) fn by_time(programs: &[Program]) -> (Vec<&Program>, Vec<&Program>) {
+    programs.iter().partition(|program| program.has_tests_in_real_time())
+}
+
+/// A job for each program, those first that took longest the last time.
+pub(crate) fn jobs<'a>(programs: &[&'a Program], journal: &'a Journal) -> Vec<Job<'a>> {
+    let last = durations::of_last_suite();
+    let mut programs = programs.to_vec();
+    programs.sort_by_key(|program| std::cmp::Reverse(last.get(&program.label()).copied().unwrap_or(0)));
+    let job = |program: &'a Program| Job::new(program.label(), move |log| program.run(journal, log));
+    programs.into_iter().map(job).collect()
+}
+
+/// Fails if one of these has a test in real time, and nothing in its sources names the watch.
+pub(crate) fn check_declared(programs: &[&Program], journal: &Journal) -> Result<(), String> {
     let journaled = journal.read()?.in_real_time;
-    let undeclared = others.iter().find(|program| journaled.keys().any(|(name, _)| *name == program.stem()));
-    if let Some(program) = undeclared {
-        return Err(format!(
+    let undeclared =
+        programs.iter().find(|program| journaled.keys().any(|(name, _)| *name == program.stem()));
+    match undeclared {
+        None => Ok(()),
+        Some(program) => Err(format!(
             "{} has a test in real time, and nothing in its sources names `in_real_time`: call that where the test is",
             program.label()
-        ));
-    }
-    failed.extend(run_at_once(&in_real_time, 1, journal)?);
-    match &failed[..] {
-        [] => Ok(()),
-        failed => Err(format!("{} test programs failed: {}", failed.len(), failed.join(", "))),
+        )),
     }
 }
 
-/// Runs these programs with this many workers. Returns those that failed.
-fn run_at_once(programs: &[&Program], workers: usize, journal: &Journal) -> Result<Vec<String>, String> {
-    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let began = Instant::now();
-            let held = program.run(journal, workers == 1)?;
-            durations::note_program(program.label(), began.elapsed());
-            if !held {
-                failed.lock().unwrap_or_else(PoisonError::into_inner).push(program.label());
-            }
-        }
-        Ok(())
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let done =
-            threads.into_iter().map(|thread| thread.join().unwrap_or(Err("a worker panicked".to_owned())));
-        done.collect::<Result<Vec<()>, String>>()
-    })?;
-    Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner))
+/// Runs programs with tests in real time one after the other, so that nothing loads the machine beside them. All run even if
+/// one fails.
+pub(crate) fn run_in_real_time(programs: &[&Program], journal: &Journal) -> Vec<String> {
+    programs.iter().filter_map(|program| program.run(journal, &Log::TERMINAL).err()).collect()
 }
 
 /// The files of the modules that a file declares, where they may be.

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::journal::Journal;
-use crate::test::{step, with_lints, without_own_package};
+use crate::log::Log;
+use crate::test::{all, with_lints, without_own_package};
 
 /// Builds the wheel as the tests have built the crates, installs it and runs its checks.
-pub(crate) fn check() -> Result<(), String> {
+pub(crate) fn check(log: &Log) -> Result<(), String> {
     let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
     let python = || {
         let mut command = without_own_package(Command::new(&python));
@@ -19,6 +20,7 @@ pub(crate) fn check() -> Result<(), String> {
     let found = python().args(["-c", modules]).output();
     if !found.is_ok_and(|found| found.status.success()) {
         return crate::test::skip(
+            log,
             "the Python package is not tested: `pip install --requirement python/requirements.txt`, and name that Python in \
              PYTHON",
         );
@@ -44,10 +46,10 @@ pub(crate) fn check() -> Result<(), String> {
         "--quiet",
     ]);
     build.args(["--manifest-path", "python/Cargo.toml", "--out"]).arg(&wheels);
-    step("Python: wheel", with_lints(&mut build))?;
+    log.step("Python: wheel", with_lints(&mut build))?;
     let mut install = python();
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target"]);
-    step("Python: wheel is installed", install.arg(&installed).arg(wheel(&wheels)?))?;
+    log.step("Python: wheel is installed", install.arg(&installed).arg(wheel(&wheels)?))?;
     let module = |name: &str, arguments: &[&str]| {
         let mut command = python();
         command.env("PYTHONPATH", &installed).env("MYPYPATH", &installed);
@@ -55,17 +57,19 @@ pub(crate) fn check() -> Result<(), String> {
         command
     };
     let settings = ["--config-file", "python/pyproject.toml", "--cache-dir", "target/mypy"];
-    step("Python: types", &mut module("mypy", &settings))?;
+    let types = log.step("Python: types", &mut module("mypy", &settings));
     let stubs = ["trunkline._trunkline", "--mypy-config-file", "python/pyproject.toml"];
-    step("Python: stubs", &mut module("mypy.stubtest", &stubs))?;
-    step("Python: tests", &mut module("pytest", &["-q", "-p", "no:cacheprovider", "python/tests"]))?;
+    let stubs = log.step("Python: stubs", &mut module("mypy.stubtest", &stubs));
+    let tests = ["-q", "-p", "no:cacheprovider", "python/tests"];
+    let tests = log.step("Python: tests", &mut module("pytest", &tests));
+    all([types, stubs, tests])?;
     // Its test skips itself. `requirements.txt` does not have it.
     let ray = python().args(["-c", "import ray"]).output();
     if ray.is_ok_and(|found| found.status.success()) {
         return Ok(());
     }
     let why = "runs on Ray are not tested: `pip install ray`";
-    anstream::println!("\n==> skipped: {why}");
+    log.say(format_args!("\n==> skipped: {why}"));
     Journal::of_last_suite().skip_step(why, "it is large, and has wheels for some versions of Python only")
 }
 

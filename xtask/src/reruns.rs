@@ -63,7 +63,8 @@ fn tests_in_real_time(names: &[String]) -> Result<BTreeSet<Test>, String> {
     let mut known = Journal::of_last_suite().read()?.in_real_time;
     if known.is_empty() {
         let journal = Journal::new()?;
-        crate::test::step("tests, to learn which run in real time", journal.of(&mut crate::test::build()?))?;
+        crate::log::Log::TERMINAL
+            .step("tests, to learn which run in real time", journal.of(&mut crate::test::build()?))?;
         known = journal.read()?.in_real_time;
     }
     let is_wanted = |(program, name): &Test| {

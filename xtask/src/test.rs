@@ -5,42 +5,96 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use crate::english::{self, English};
+use crate::instructions::{self, Instructions};
+use crate::jobs::{self, Job};
 use crate::journal::Journal;
-use crate::{durations, programs};
+use crate::log::Log;
+use crate::programs;
+use crate::{documentation, durations, python, web};
 
 pub(crate) fn run() -> Result<(), String> {
     let journal = Journal::new()?;
-    let done = steps(&journal);
+    let suite = durations::Clock::start();
+    let mut failures = Failures::default();
+    let done = steps(&journal, &mut failures);
+    failures.note(done);
     let entries = journal.read()?;
     durations::print_programs();
-    durations::print_steps();
+    durations::print_steps(&suite);
     entries.print_skips();
     entries.print_reruns();
-    done.and_then(|()| entries.check_budget())
+    failures.note(entries.check_budget());
+    failures.judge()
 }
 
-fn steps(journal: &Journal) -> Result<(), String> {
-    step("format", cargo().args(["fmt", "--all", "--check"]))?;
-    announce("file sizes");
-    crate::sizes::run()?;
-    announce("plain English");
-    english::run(&English::default())?;
+/// What has failed so far. Nothing that can still run is left out for it.
+#[derive(Default)]
+struct Failures(Vec<String>);
+
+impl Failures {
+    fn note(&mut self, done: Result<(), String>) {
+        self.0.extend(done.err());
+    }
+
+    fn judge(self) -> Result<(), String> {
+        if self.0.is_empty() { Ok(()) } else { Err(self.0.join("\nxtask: ")) }
+    }
+}
+
+/// The first of several failures, with the others.
+pub(crate) fn all<const N: usize>(done: [Result<(), String>; N]) -> Result<(), String> {
+    let failures: Vec<String> = done.into_iter().filter_map(Result::err).collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\nxtask: ")) }
+}
+
+/// The checks of the sources, the build, then side by side whatever does not depend on time, and last what does.
+fn steps(journal: &Journal, failures: &mut Failures) -> Result<(), String> {
+    let log = Log::TERMINAL;
+    failures.note(log.step("format", cargo().args(["fmt", "--all", "--check"])));
+    failures.note(log.timed("file sizes", crate::sizes::run));
+    failures.note(log.timed("plain English", || english::run(&English::default())));
     let build = Build::of_this_machine()?;
-    step("build and lints", build.test().args(["--all-targets", "--no-run"]))?;
-    // The features that packages have are off in the README's build: what stands for them must compile too.
-    step("default build", with_lints(cargo().args(["check", "--package", "trunkline", "--locked"])))?;
-    macos()?;
+    log.step("build and lints", build.test().args(["--all-targets", "--no-run"]))?;
     let tests = programs::build(&mut build.test())?;
-    timed("tests", || programs::run(&tests, journal))?;
-    step("examples in the documentation", build.test().arg("--doc"))?;
-    crate::web::check(&program("trunkline")?)?;
-    crate::python::check()?;
-    timed("instructions", || crate::instructions::run(&crate::instructions::Instructions::default()))?;
-    step("documentation of the code", &mut crate::documentation::command(build.test())?)?;
-    quick_start(&program("trunkline")?)
+    let (in_real_time, others) = programs::by_time(&tests);
+    let trunkline = program("trunkline")?;
+    // The longest first, so that no processor waits for one at the end. Those with a build of their own use both.
+    let mut busy = vec![
+        Job::new("instructions", |log| instructions::run(&Instructions::default(), log)),
+        Job::new("default build", |log| all([default_build(log), macos(log)])),
+        Job::new("Python", python::check),
+        Job::new("documentation of the code", |log| {
+            let check = &mut documentation::command(build.test())?;
+            log.step("documentation of the code", check)
+        }),
+    ];
+    busy.extend(programs::jobs(&others, journal));
+    busy.push(Job::new("examples in the documentation", |log| {
+        log.step("examples in the documentation", build.test().arg("--doc"))
+    }));
+    let mut waiting = Vec::new();
+    match web::set_up(&log) {
+        Ok(true) => {
+            busy.insert(0, Job::new("page", web::check));
+            waiting.push(Job::new("page: in a browser", |log| web::browser(log, &trunkline)));
+        }
+        Ok(false) => {}
+        Err(problem) => failures.note(Err(problem)),
+    }
+    failures.0.extend(log.timed("side by side", || jobs::run(busy, waiting)));
+    failures.note(programs::check_declared(&others, journal));
+    failures.0.extend(log.timed("tests in real time", || programs::run_in_real_time(&in_real_time, journal)));
+    failures.note(quick_start(&log, &trunkline));
+    Ok(())
+}
+
+/// The build of the README, without the features that packages have: what stands for them must compile too.
+fn default_build(log: &Log) -> Result<(), String> {
+    let mut check = cargo();
+    check.args(["check", "--package", "trunkline", "--locked"]);
+    log.step("default build", with_lints(&mut check))
 }
 
 /// Cargo, without the variables that `cargo run` has set for this program: build scripts that watch one of them (ring's
@@ -82,7 +136,10 @@ impl Build {
         if found.is_ok_and(|status| status.success()) {
             return Ok(Self { features: "trunkline-fuzz/libfuzzer,trunkline/full" });
         }
-        skip("ALSA is not tested: install the Debian packages `libasound2-dev` and `pkg-config`")?;
+        skip(
+            &Log::TERMINAL,
+            "ALSA is not tested: install the Debian packages `libasound2-dev` and `pkg-config`",
+        )?;
         Ok(Self { features: "trunkline-fuzz/libfuzzer,trunkline/png,trunkline/s3,trunkline/telemetry" })
     }
 
@@ -104,20 +161,20 @@ pub(crate) fn with_lints(command: &mut Command) -> &mut Command {
 }
 
 /// Compiles the program for macOS. Only types are checked, so neither Apple's SDK nor a C compiler for it is needed.
-fn macos() -> Result<(), String> {
+fn macos(log: &Log) -> Result<(), String> {
     const TARGET: &str = "aarch64-apple-darwin";
     let libraries = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
     let libraries = libraries.map_err(|e| format!("rustc does not start: {e}"))?;
     if !Path::new(String::from_utf8_lossy(&libraries.stdout).trim()).exists() {
         let why = "the build for macOS is not checked: `rustup target add aarch64-apple-darwin`";
-        anstream::println!("\n==> skipped: {why}");
+        log.say(format_args!("\n==> skipped: {why}"));
         return Journal::of_last_suite().skip_step(why, "rustup's server may be out of reach");
     }
     let mut check = cargo();
     check.args(["check", "--package", "trunkline", "--locked", "--target", TARGET]);
     // Stand-ins that make nothing: nothing is linked.
     check.env(format!("CC_{TARGET}"), "true").env(format!("AR_{TARGET}"), "true");
-    step("check for macOS", with_lints(&mut check))
+    log.step("check for macOS", with_lints(&mut check))
 }
 
 /// `cargo test` of the whole workspace, as the suite runs it.
@@ -126,17 +183,17 @@ pub(crate) fn build() -> Result<Command, String> {
 }
 
 /// Skips a step that this machine cannot run; where `CI` is set, that is a failure.
-pub(crate) fn skip(why: &str) -> Result<(), String> {
+pub(crate) fn skip(log: &Log, why: &str) -> Result<(), String> {
     if std::env::var_os("CI").is_some() {
         return Err(why.to_owned());
     }
-    anstream::println!("\n==> skipped: {why}");
+    log.say(format_args!("\n==> skipped: {why}"));
     Journal::of_last_suite().skip_step(why, "can be installed")
 }
 
 /// The README's first command, for real, in a store of its own; with the program that the tests have built, since a second
 /// build of everything takes longer than all other checks but the tests.
-fn quick_start(program: &Path) -> Result<(), String> {
+fn quick_start(log: &Log, program: &Path) -> Result<(), String> {
     let readme =
         std::fs::read_to_string(crate::root().join("README.md")).map_err(|e| format!("README.md: {e}"))?;
     let arguments = readme
@@ -145,7 +202,7 @@ fn quick_start(program: &Path) -> Result<(), String> {
         .find(|line| line.contains("--on live"))
         .ok_or("README.md has no `cargo run --release --bin trunkline -- ... --on live` line: the quick start is gone")?;
     let store = std::env::temp_dir().join(format!("trunkline-quick-start-{}", std::process::id()));
-    let done = step(
+    let done = log.step(
         &format!("quick start: trunkline {arguments}"),
         Command::new(program).args(arguments.split_whitespace()).env("TRUNKLINE_STORE", &store),
     );
@@ -158,25 +215,4 @@ fn quick_start(program: &Path) -> Result<(), String> {
         return Err("the quick start wrote no report.html".to_owned());
     }
     removed.map_err(|e| format!("{} cannot be removed: {e}", store.display()))
-}
-
-pub(crate) fn step(name: &str, command: &mut Command) -> Result<(), String> {
-    timed(name, || {
-        let status = command.current_dir(crate::root()).status();
-        let status = status.map_err(|e| format!("{name}: does not start: {e}"))?;
-        if status.success() { Ok(()) } else { Err(format!("{name} failed ({status})")) }
-    })
-}
-
-/// Announces a step and notes how long it took.
-fn timed(name: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-    announce(name);
-    let started = Instant::now();
-    let done = run();
-    durations::note(name, started.elapsed());
-    done
-}
-
-fn announce(name: &str) {
-    anstream::println!("\n==> {name}");
 }

@@ -4,38 +4,51 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::test::step;
+use crate::log::Log;
+use crate::test::all;
 
 /// Builds the page into `web/dist`.
 pub(crate) fn build() -> Result<(), String> {
-    install()?;
-    npm("types of the API", &["run", "api"])?;
-    npm("page", &["run", "build"])
+    let log = Log::TERMINAL;
+    install(&log)?;
+    npm(&log, "types of the API", &["run", "api"])?;
+    npm(&log, "page", &["run", "build"])
 }
 
-/// The page's own checks; that `web/dist` and the types of the API are what the sources say; and a browser that uses it
-/// on a server of `program`.
-pub(crate) fn check(program: &Path) -> Result<(), String> {
+/// Installs what the checks of the page need. False where they are skipped.
+pub(crate) fn set_up(log: &Log) -> Result<bool, String> {
     if let Err(why) = node() {
-        return crate::test::skip(&format!("the page is not tested: {why}"));
+        return crate::test::skip(log, &format!("the page is not tested: {why}")).map(|()| false);
     }
-    install()?;
-    npm("page: types", &["run", "check"])?;
-    npm("page: tests", &["test"])?;
+    install(log).map(|()| true)
+}
+
+/// The page's own checks; and that `web/dist` and the types of the API are what the sources say.
+pub(crate) fn check(log: &Log) -> Result<(), String> {
+    let types = npm(log, "page: types", &["run", "check"]);
+    let tests = npm(log, "page: tests", &["test"]);
+    all([types, tests, types_of_api(log), dist_is_fresh(log)])
+}
+
+fn types_of_api(log: &Log) -> Result<(), String> {
     let types = crate::root().join("web/src/api/schema.d.ts");
     let committed = std::fs::read(&types).map_err(|e| format!("{}: {e}", types.display()))?;
-    npm("page: types of the API", &["run", "api"])?;
+    npm(log, "page: types of the API", &["run", "api"])?;
     if std::fs::read(&types).is_ok_and(|made| made != committed) {
         return Err("web/src/api/schema.d.ts was not what the API says, and is now: commit it".to_owned());
     }
+    Ok(())
+}
+
+fn dist_is_fresh(log: &Log) -> Result<(), String> {
     let fresh = crate::root().join("target/web-dist");
-    step("page: build", run(&["run", "build"]).env("TRUNKLINE_DIST", &fresh))?;
+    log.step("page: build", run(&["run", "build"]).env("TRUNKLINE_DIST", &fresh))?;
     if files(&fresh)? != files(&dist())? {
         return Err(
             "web/dist is not what web/src says; run `cargo xtask web` and commit the result".to_owned()
         );
     }
-    browser(program)
+    Ok(())
 }
 
 /// Checks that the Node.js here is as new as the page's build needs.
@@ -65,26 +78,32 @@ fn version(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Uses the page of this program in a browser.
-fn browser(program: &Path) -> Result<(), String> {
+pub(crate) fn browser(log: &Log, program: &Path) -> Result<(), String> {
     if !Path::new("/usr/bin/chromium").exists() {
-        return crate::test::skip("the page is not used in a browser: install the Debian package `chromium`");
+        return crate::test::skip(
+            log,
+            "the page is not used in a browser: install the Debian package `chromium`",
+        );
     }
     if !Path::new("/usr/bin/firefox-esr").exists() {
-        crate::test::skip("the page is not opened in Firefox: install the Debian package `firefox-esr`")?;
+        crate::test::skip(
+            log,
+            "the page is not opened in Firefox: install the Debian package `firefox-esr`",
+        )?;
     }
-    step("page: in a browser", run(&["run", "e2e"]).env("TRUNKLINE_BIN", program))
+    log.step("page: in a browser", run(&["run", "e2e"]).env("TRUNKLINE_BIN", program))
 }
 
-fn install() -> Result<(), String> {
+fn install(log: &Log) -> Result<(), String> {
     let modified = |file: &str| std::fs::metadata(web().join(file)).and_then(|file| file.modified()).ok();
     match (modified("node_modules/.package-lock.json"), modified("package-lock.json")) {
         (Some(installed), Some(wanted)) if installed >= wanted => Ok(()),
-        _ => npm("page: packages", &["ci", "--no-audit", "--no-fund"]),
+        _ => npm(log, "page: packages", &["ci", "--no-audit", "--no-fund"]),
     }
 }
 
-fn npm(name: &str, arguments: &[&str]) -> Result<(), String> {
-    step(name, &mut run(arguments))
+fn npm(log: &Log, name: &str, arguments: &[&str]) -> Result<(), String> {
+    log.step(name, &mut run(arguments))
 }
 
 fn run(arguments: &[&str]) -> Command {
