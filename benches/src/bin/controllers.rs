@@ -1,7 +1,7 @@
 //! What the control connections of a team of agents cost one process: memory of 200 of them, at rest and after much was
 //! said; how long they take to begin; round trips and bulk beside bare TCP.
 //!
-//! `cargo run --release -p trunkline-benches --bin control`
+//! `cargo run --release -p trunkline-benches --bin controllers`
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
