@@ -124,7 +124,7 @@ test('a live run of a moment has its band, figures and limits while it runs, and
 test('a run is stopped, and resumed to its end', async ({ page, request }) => {
   test.setTimeout(180_000);
   // In real time, so that no machine is done before the button is pressed.
-  const repeated = LIVE.replace('"6 s"', '"5 s"\nrepetitions = 4').replace('watched by two', 'stopped and resumed');
+  const repeated = LIVE.replace('"6 s"', '"5 s"\nrepetitions = 2').replace('watched by two', 'stopped and resumed');
   const { job } = await begin(request, repeated, 'live');
   // What is stopped before it begins has no results.
   await expect.poll(async () => (await (await request.get(`${server()}/api/v1/jobs/${job}`)).json()).run).toBeTruthy();
