@@ -53,5 +53,6 @@ export default defineConfig({
     // The server judges Host and Origin; both must then be its own.
     proxy: { '/api': { target: api, changeOrigin: true, headers: { origin: api } } },
   },
-  test: { include: ['tests/**/*.test.ts'] },
+  // No test judges how fast a machine is that does other things meanwhile.
+  test: { include: ['tests/**/*.test.ts'], testTimeout: 60_000 },
 });
