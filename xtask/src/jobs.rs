@@ -24,26 +24,46 @@ impl<'a> Job<'a> {
     ) -> Self {
         Job { name: name.into(), work: Box::new(work) }
     }
+
+    fn run(self, failed: &Mutex<Vec<Failed>>) {
+        let Job { name, work } = self;
+        let (done, printed) = match kept() {
+            Ok(log) => (work(&log), log.take()),
+            Err(problem) => (Err(problem), Vec::new()),
+        };
+        show(&printed);
+        if let Err(failure) = done {
+            show(format!("\n==> {name} failed\n").as_bytes());
+            failed.lock().unwrap_or_else(PoisonError::into_inner).push((failure, printed));
+        }
+    }
 }
 
-/// Runs the jobs that need processors, one on each, and beside them, one after the other, those that mostly wait. Outputs of
-/// jobs that fail come last. Returns the failures.
+/// The failure of a job, and everything that it has printed.
+type Failed = (String, Vec<u8>);
+
+/// Runs the jobs that need processors, one on each, and beside them all that mostly wait. Outputs of
+/// jobs that fail come once more at the end. Returns the failures.
 pub(crate) fn run(busy: Vec<Job>, waiting: Vec<Job>) -> Vec<String> {
     let workers = thread::available_parallelism().map_or(1, usize::from);
-    let (busy, waiting) = (Queue::new(busy), Queue::new(waiting));
+    let busy = Queue::new(busy);
     let failed = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        scope.spawn(|| work_on(&waiting, &failed));
+        for job in waiting {
+            scope.spawn(|| job.run(&failed));
+        }
         for _ in 0..workers {
             scope.spawn(|| {
                 // On Linux it is the thread's own, and that of the processes that it starts. Without it, all take longer.
                 let _ = rustix::process::nice(NICE);
-                work_on(&busy, &failed);
+                while let Some(job) = busy.next() {
+                    job.run(&failed);
+                }
             });
         }
     });
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let print = |(failure, printed): (String, Vec<u8>)| {
+    let print = |(failure, printed): Failed| {
         show(&printed);
         failure
     };
@@ -60,23 +80,6 @@ impl<'a> Queue<'a> {
 
     fn next(&self) -> Option<Job<'a>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).next()
-    }
-}
-
-/// Takes jobs until none is left.
-fn work_on(queue: &Queue, failed: &Mutex<Vec<(String, Vec<u8>)>>) {
-    while let Some(Job { name, work }) = queue.next() {
-        let (done, printed) = match kept() {
-            Ok(log) => (work(&log), log.take()),
-            Err(problem) => (Err(problem), Vec::new()),
-        };
-        match done {
-            Ok(()) => show(&printed),
-            Err(failure) => {
-                show(format!("\n==> {name} failed; its output is at the end\n").as_bytes());
-                failed.lock().unwrap_or_else(PoisonError::into_inner).push((failure, printed));
-            }
-        }
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn run() -> Result<(), String> {
     failures.judge()
 }
 
-/// What has failed so far. Nothing that can still run is left out for it.
+/// Failures so far. Nothing that can still run is left out because of them.
 #[derive(Default)]
 struct Failures(Vec<String>);
 
@@ -49,7 +49,7 @@ pub(crate) fn all<const N: usize>(done: [Result<(), String>; N]) -> Result<(), S
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\nxtask: ")) }
 }
 
-/// The checks of the sources, the build, then side by side whatever does not depend on time, and last what does.
+/// The checks of the sources, the build, then side by side everything that does not depend on time, and last the rest.
 fn steps(journal: &Journal, failures: &mut Failures) -> Result<(), String> {
     let log = Log::TERMINAL;
     failures.note(log.step("format", cargo().args(["fmt", "--all", "--check"])));
@@ -74,7 +74,7 @@ fn steps(journal: &Journal, failures: &mut Failures) -> Result<(), String> {
     busy.push(Job::new("examples in the documentation", |log| {
         log.step("examples in the documentation", build.test().arg("--doc"))
     }));
-    let mut waiting = Vec::new();
+    let mut waiting = vec![Job::new("quick start", |log| quick_start(log, &trunkline))];
     match web::set_up(&log) {
         Ok(true) => {
             busy.insert(0, Job::new("page", web::check));
@@ -86,7 +86,6 @@ fn steps(journal: &Journal, failures: &mut Failures) -> Result<(), String> {
     failures.0.extend(log.timed("side by side", || jobs::run(busy, waiting)));
     failures.note(programs::check_declared(&others, journal));
     failures.0.extend(log.timed("tests in real time", || programs::run_in_real_time(&in_real_time, journal)));
-    failures.note(quick_start(&log, &trunkline));
     Ok(())
 }
 

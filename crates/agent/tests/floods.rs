@@ -1,4 +1,12 @@
-//! Many connections: strangers keep nobody out who is known, and one controller no other.
+//! Many connections: strangers keep nobody out who is known, and one controller no other. A program of its own, because its tests
+//! in real time run while no other program does.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::print_stderr, reason = "the agent logs to standard error")]
+
+#[allow(dead_code, reason = "the other program uses all of it")]
+#[path = "agent/support.rs"]
+mod support;
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -12,7 +20,7 @@ use trunkline_control::message::Purpose;
 use trunkline_control::{Identity, PeerError, RefusalKind, ToAgent, connect};
 use trunkline_testkit::real_time::in_real_time;
 
-use crate::support::{Desk, Ground, Host, PATIENCE, VOICE, experiment, part};
+use support::{Desk, Ground, Host, PATIENCE, VOICE, experiment, part};
 
 /// Strangers, each at an address of its own, who keep many connections open and say nothing. What is cut is opened again.
 struct Flood {

@@ -5,7 +5,6 @@
 
 mod cut_off;
 mod far_end;
-mod floods;
 mod greedy;
 mod killed;
 mod limits;
