@@ -31,7 +31,7 @@ fn failure(error: FilesError) -> PyErr {
 
 #[pymethods]
 impl Learned {
-    /// What [`Learned::to_json`] has returned, in this process or another.
+    /// Reads what [`Learned::to_json`] has returned, in this process or another.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<Learned> {
         serde_json::from_str(text).map(Learned).map_err(errors::bad_input)

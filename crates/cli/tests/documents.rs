@@ -100,7 +100,7 @@ fn called(line: &str) -> Option<&str> {
     line.starts_with(|first: char| first.is_ascii_lowercase() || first == '-').then_some(line)
 }
 
-/// What a reader replaces, as something that can be parsed.
+/// Placeholders as something that can be parsed.
 fn filled(words: Vec<String>) -> Vec<String> {
     let fill = |word: String| match word.as_str() {
         "SHELL" => "bash".to_owned(),

@@ -154,7 +154,7 @@ fn numbers(cell: &str) -> Vec<String> {
     words.filter(|word| word.parse::<f64>().is_ok()).collect()
 }
 
-/// What a story prints beside the published values is what the study has: the tables of today are of other experiments.
+/// Values that a story prints beside the published ones are those of the study: the tables of today are of other experiments.
 #[test]
 fn the_tables_of_the_stories_have_published_and_accepted_values() {
     for study in studies() {
@@ -176,7 +176,7 @@ fn the_tables_of_the_stories_have_published_and_accepted_values() {
             let is_heading = rows.get(index + 1).is_some_and(|next| next.starts_with("| ---"));
             for cell in row.trim_matches('|').split('|').skip(1).filter(|_| !is_heading) {
                 for number in numbers(cell) {
-                    assert!(is_known(&number), "{}: {number} is no value of the study: {row}", study.name);
+                    assert!(is_known(&number), "{}: the study does not have {number}: {row}", study.name);
                     count += 1;
                 }
             }
