@@ -198,6 +198,12 @@ impl QuicConfig {
         (self.mtu - HEADERS) as u16
     }
 
+    /// RFC 9002 section 7.2. The engine's default is that for packets of 1200 bytes, however large they are.
+    pub(super) fn initial_window(&self) -> u64 {
+        let largest = u64::from(self.payload());
+        (10 * largest).min((2 * largest).max(14_720))
+    }
+
     /// Room for datagrams in the engine, so that the largest fits with the engine's own bookkeeping of some 32 bytes.
     pub(super) fn datagram_buffer(&self) -> usize {
         self.send_buffer.max(self.mtu + 64)
@@ -211,9 +217,6 @@ impl QuicConfig {
         let streams = if self.mode == Mode::Streams { 1 + MESSAGE_STREAMS } else { 1 };
         let window = VarInt::from_u32(self.window as u32);
         let payload = self.payload();
-        // RFC 9002 section 7.2. The engine's default is that for packets of 1200 bytes, however large they are.
-        let largest = u64::from(payload);
-        let initial_window = (10 * largest).min((2 * largest).max(14_720));
         let mut transport = TransportConfig::default();
         transport
             // No more than the mode uses, where the default is 100 each way.
@@ -236,7 +239,9 @@ impl QuicConfig {
             .mtu_discovery_config(None)
             .datagram_receive_buffer_size((self.mode == Mode::Datagrams).then_some(ENGINE_DATAGRAMS))
             .datagram_send_buffer_size(self.datagram_buffer())
-            .congestion_controller_factory(relief.over(self.congestion_control.factory(initial_window)))
+            .congestion_controller_factory(
+                relief.over(self.congestion_control.factory(self.initial_window())),
+            )
             // Each packet crosses the links by itself.
             .enable_segmentation_offload(false);
         Arc::new(transport)

@@ -136,6 +136,14 @@ fn probes_are_the_engine_s_up_to_a_minute_apart() {
     assert_eq!(sent, [0, 1, 3, 7, 15, 31, 63, 123, 183, 243]);
 }
 
+/// RFC 9002 section 7.2: ten packets, and no more than the larger of 14,720 bytes and two packets.
+#[test]
+fn the_initial_window_is_that_of_rfc_9002() {
+    for (mtu, window) in [(1228, 12_000), (1500, 14_720), (9000, 17_944)] {
+        assert_eq!(QuicConfig { mtu, ..QuicConfig::default() }.initial_window(), window, "{mtu} bytes");
+    }
+}
+
 #[test]
 fn a_path_that_was_cut_for_a_day_is_used_a_minute_after_it_is_mended() {
     let day = Duration::from_secs(24 * 3600);

@@ -124,6 +124,18 @@ mod tests {
         assert!(said("?colour=red").contains("colour"), "{}", said("?colour=red"));
     }
 
+    /// As docs/store.md has it; the tests of `database_killed` show what happens then.
+    #[test]
+    fn a_server_that_is_away_is_waited_for_thirty_seconds_unless_the_address_says() {
+        let patience = |parameters: &str| {
+            Address::parse(&format!("postgresql://host/runs{parameters}"))
+                .ok()
+                .map(|address| address.patience())
+        };
+        assert_eq!(patience(""), Some(Duration::from_secs(30)));
+        assert_eq!(patience("?connect_timeout=7"), Some(Duration::from_secs(7)));
+    }
+
     #[test]
     fn a_password_may_hold_any_character_but_a_question_mark() {
         let address = Address::parse("postgresql://eve:a%3Fb%26c@host/runs?connect_timeout=2").ok();
