@@ -54,9 +54,11 @@ fn a_plan_can_be_watched_while_it_measures() {
     let begun = server.post("/api/v1/plan", &body).json();
     let mut events =
         server.watch(&format!("/api/v1/events?job={}", begun["job"].as_str().expect("a job")), None);
-    let records = events.find(|event| event.name == "records").expect("records");
+    // Those without a record have samples of queues only.
+    let records = events
+        .find(|event| event.name == "records" && event.data["counted"].as_u64() > Some(0))
+        .expect("records");
     assert_eq!(records.data["flows"], json!(["voice"]));
-    assert!(records.data["counted"].as_u64() > Some(0));
     stop(&server, &begun);
     assert_eq!(server.wait(&begun)["state"], "stopped");
 }
