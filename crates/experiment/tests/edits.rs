@@ -73,14 +73,20 @@ fn said(text: &str, files: &dyn Files) -> String {
     format!("{name} {repetitions} {seed} {axes:?} {points:?} {limits:?}")
 }
 
+/// Without the texts of swept values: the keys of tables may stand in another order.
+fn without_layout(mut outline: Outline) -> Outline {
+    outline.sweep.iter_mut().for_each(|swept| swept.written.clear());
+    outline
+}
+
 #[test]
 fn every_file_is_drawn_and_built_again_from_its_drawing_alone() {
     let mut files = 0;
     for folder in FOLDERS.map(|folder| Folder(folder.to_owned())) {
         for (name, text) in folder.texts() {
-            let drawn = outline(&text).expect(&name);
+            let drawn = without_layout(outline(&text).expect(&name));
             let built = apply("", &edits(&drawn)).expect(&name);
-            let again = outline(&built).expect(&name);
+            let again = without_layout(outline(&built).expect(&name));
             let lines =
                 |outline: &Outline| format!("{outline:#?}").lines().map(str::to_owned).collect::<Vec<_>>();
             for (again, drawn) in lines(&again).into_iter().zip(lines(&drawn)) {
