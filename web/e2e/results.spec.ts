@@ -89,11 +89,33 @@ test('a live run says before and after that the links of the drawing do not appl
   await expect(page.getByText(/The network was used as it is/).first()).toBeVisible();
   await expect(page.getByRole('region', { name: 'How to read it' }).getByText(/Latency is one way/)).toBeVisible();
   await expect(page.getByText(/This machine stalled for up to/)).toBeVisible();
+  await page.getByRole('tab', { name: 'Figures', exact: true }).click();
+  const stalls = page.getByRole('region', { name: 'Stalls of the machine' });
+  await expect(stalls.getByRole('row')).toHaveCount(2);
+  for (const heading of ['Probe', '> 1 ms', 'Longest', 'Share of time']) await expect(stalls.getByRole('columnheader', { name: heading })).toBeVisible();
+  await stalls.scrollIntoViewIfNeeded();
+  await picture(page, 'stalls');
   // They stand wherever the figures do.
   for (const tab of ['Figures', 'Latency', 'Distribution', 'Links']) {
     await page.getByRole('tab', { name: tab, exact: true }).click();
     await expect(page.getByRole('tabpanel').getByText(/This machine stalled for up to/), tab).toBeVisible();
   }
+});
+
+test('values outside the model are marked as in the report, and the file says how to run it again and what measured it', async ({ page, request }) => {
+  const text = experiment('marked', { seconds: 2, repetitions: 1 }).replace('to = "ottawa"\ntransport = "udp"', 'to = "ottawa"\nplayout = "60 ms"\ntransport = "udp"').replace('51.5 ms', '600 ms');
+  const id = await run(request, text);
+  await page.goto(at(`/runs/${id}`));
+  await expect(page.getByText(/≈ marks percentiles from a histogram \(within 0\.1 %\), \? values outside the E-model's range/)).toBeVisible();
+  await expect(page.getByRole('region', { name: 'Figures of every flow' }).getByRole('cell', { name: /^\? \d/ }).first()).toBeVisible();
+  await page.getByRole('tab', { name: 'Figures', exact: true }).click();
+  for (const table of ['Figures of voice', 'Every figure']) await expect(page.getByRole('region', { name: table }).getByRole('cell', { name: /^\? \d/ }).first(), table).toBeVisible();
+  await page.getByRole('tab', { name: 'Distribution', exact: true }).click();
+  await expect(page.getByText('One line for each flow, of one repetition.')).toBeVisible();
+  await page.getByRole('tab', { name: 'File', exact: true }).click();
+  await expect(page.getByText(/^trunkline run \S+ --on sim$/)).toBeVisible();
+  await expect(page.getByText(/^Trunkline \d+\.\d+/)).toBeVisible();
+  await picture(page, 'again');
 });
 
 test('all flows of a repetition are drawn together, each in its colour, and each can be hidden', async ({ page, request }) => {
@@ -118,15 +140,18 @@ test('beside the latency stand throughput, queues, congestion windows and retran
   const id = await run(request, text.replace('window = "16 KiB"', 'window = "64 KiB"'));
   await page.goto(at(`/runs/${id}?tab=latency`));
   const table = (title: string) => page.getByRole('table', { name: title });
-  for (const [title, rows] of [['Throughput', ['voice', 'bulk']], ['Queues', ['trunk berlin → ottawa']], ['Congestion window', ['bulk']], ['Retransmissions', ['bulk']]] as const) {
+  for (const [title, rows] of [['Throughput', ['voice', 'bulk']], ['Queues', ['trunk berlin → ottawa']], ['Congestion window', ['bulk', 'bulk: slow-start threshold', 'bulk: bytes in flight']], ['Retransmissions', ['bulk']], ['Smoothed round trip', ['bulk']]] as const) {
     for (const row of rows) await expect(table(title).first().getByRole('row', { name: row }).first(), title).toBeAttached();
   }
   const chart = (title: string) => page.locator('figure', { has: page.getByRole('group', { name: title }) });
+  for (const caption of [/^Payload received/, /^The most bytes that waited/, /^Solid: congestion window\. Dashed: slow-start threshold\. Thin: bytes in flight\./, /^Segments retransmitted until then/]) await expect(page.getByText(caption)).toBeVisible();
   // The bulk transfer has one colour everywhere.
   const colour = (title: string) => chart(title).getByRole('button', { name: 'bulk', exact: true }).locator('.key').evaluate((mark) => getComputedStyle(mark).color);
   expect(await colour('Throughput')).toBe(await colour('Retransmissions'));
   const latency = page.locator('.scatter').getByRole('button', { name: 'bulk', exact: true }).locator('i');
   expect(await latency.evaluate((mark) => getComputedStyle(mark).backgroundColor)).toBe(await colour('Throughput'));
+  await chart('Congestion window').scrollIntoViewIfNeeded();
+  await picture(page, 'window');
   const drawn = () => chart('Queues').locator('canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
   let whole = '';
   const isSettled = async () => {

@@ -138,6 +138,12 @@ describe('ticks at given places', () => {
 });
 
 describe('painting', () => {
+  test('a dashed line is one path, so that its dashes do not begin again at every pixel', () => {
+    const { plot, lines } = canvas();
+    paintLine(plot, made('line', 1000, () => 0.5));
+    expect(lines.filter(([kind]) => kind === 'move')).toHaveLength(1);
+  });
+
   test('a million points are no more than the pixels there are, and none is missing', () => {
     const { plot, points } = canvas();
     paintPoints(plot, made('scatter', 1_000_000, (index) => (index * 7919) % 1000 / 1000));

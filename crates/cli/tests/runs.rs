@@ -131,7 +131,7 @@ fn the_same_seed_gives_the_same_bytes_in_two_processes_whatever_the_number_of_jo
         let mut report = bench.run(&["report", "1", "--json"]).ok().json();
         // When and where it ran differ; what was measured may not.
         if let Some(run) = report.pointer_mut("/runs/0").and_then(|run| run.as_object_mut()) {
-            for key in ["started", "finished", "directory", "file", "key"] {
+            for key in ["started", "finished", "directory", "file", "command", "key"] {
                 run.remove(key);
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use trunkline_core::Duration;
 use trunkline_metrics::figures::{
     Definition, FigureKind, link as link_figure, of_bundles, of_flows, of_links,
 };
@@ -13,8 +14,8 @@ use crate::bundles::{Row, rows};
 use crate::media::{Medium, MediumFigure, definition, media};
 use crate::output::{
     self, FigureDefinition, LimitDraws, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow,
-    ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide, ReportSink,
-    RunLimit, RunSummary,
+    ReportGap, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide,
+    ReportSink, ReportStalls, RunLimit, RunSummary,
 };
 use crate::units::Quantity;
 use crate::verdict::{Headline, Outcome, Verdict, headline};
@@ -109,12 +110,25 @@ pub fn run_answer(run: &StoredRun) -> output::RunAnswer {
 
 fn of_run(view: &View, side: &Side) -> ReportRun {
     let headline = headline(view, side);
+    let gap =
+        |(longer, count): &(Duration, u64)| ReportGap { longer_than: longer.as_secs_f64(), count: *count };
+    let stalls = side.stalls().into_iter().map(|(point, repetition, stalls)| ReportStalls {
+        point,
+        repetition,
+        probe: stalls.probe.clone(),
+        watched: stalls.watched.as_secs_f64(),
+        gaps: stalls.gaps.iter().map(gap).collect(),
+        longest: stalls.longest.as_secs_f64(),
+        share: stalls.share.value(),
+    });
     ReportRun {
         info: side.info().into(),
         headline: headline.text,
         hints: crate::hints::of(view, side),
         cautions: crate::terminal::cautions_of(side),
         outcome: headline.outcome.map(LimitOutcome::from),
+        command: crate::again::again(side.info()),
+        stalls: stalls.collect(),
     }
 }
 
@@ -180,6 +194,9 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
             |m: &'static FigureKind| Some((m.id.to_owned(), side.estimate_of(index, subject, m)?.into()));
         of_flows().filter_map(figure).collect()
     };
+    let mark =
+        |m: &'static FigureKind| (m.id.to_owned(), side.mark(index, Subject::flow(flow), m).to_owned());
+    let marks = of_flows().map(mark).filter(|(_, mark)| !mark.is_empty());
     let parts = side.sinks(index, flow).into_iter();
     let parts = parts.map(|part| (part.sink.unwrap_or_default().to_owned(), figures(part)));
     let (mut sinks, mut each) = (Vec::new(), Vec::new());
@@ -198,6 +215,7 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
         outside_e_model: outside_model(&summaries),
         percentiles_exact: summaries.iter().copied().all(has_exact_percentiles),
         figures: figures(Subject::flow(flow)),
+        marks: marks.collect(),
         sinks,
         each,
     })

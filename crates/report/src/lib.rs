@@ -5,6 +5,7 @@
 //! confidence intervals. A run may be shown beside its counterpart on the other backend: prediction and measurement in
 //! one table and one figure.
 
+mod again;
 mod answer;
 mod bundles;
 pub mod chart;
@@ -40,6 +41,7 @@ use trunkline_store::StoredRun;
 
 use crate::units::Readable as _;
 
+pub use crate::again::set_again;
 pub use crate::compare::{Comparison, Difference, compare};
 pub use crate::csv::csv;
 pub use crate::definition::{Meaning, meanings};
@@ -77,11 +79,6 @@ pub fn limits_hold(run: &StoredRun) -> Option<bool> {
     let outcome = verdict::headline(&view, &view.sides[0]).outcome;
     let hold = [verdict::Outcome::Holds, verdict::Outcome::NotApplicable].map(Some);
     (!run.limits.is_empty()).then(|| hold.contains(&outcome))
-}
-
-/// A setting of a run as it is typed: `--set 'link.trunk.rate=5 Mbit/s'`.
-pub fn set_again(setting: &str) -> String {
-    format!("--set {}", html::quoted(setting))
 }
 
 /// Whether this build draws figures as PNG files: the feature `png`.

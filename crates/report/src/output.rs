@@ -184,6 +184,41 @@ pub struct ReportRun {
     /// Whether its limits hold; null without limits.
     #[schema(required = true)]
     pub outcome: Option<LimitOutcome>,
+    /// The command that measures the same again.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub command: String,
+    /// Stalls of the machine in each repetition that was measured in real time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalls: Vec<ReportStalls>,
+}
+
+/// Periods of a repetition in which the machine did not run a probe that was ready to run.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ReportStalls {
+    /// The point, from 0.
+    pub point: u32,
+    /// The repetition, from 0.
+    pub repetition: u32,
+    /// `sleeping` (woken every millisecond) or `spinning`.
+    pub probe: String,
+    /// The observed time, in seconds.
+    pub watched: f64,
+    /// Its stalls by length, shorter thresholds first.
+    pub gaps: Vec<ReportGap>,
+    /// The longest stall, in seconds.
+    pub longest: f64,
+    /// Share of the observed time.
+    pub share: f64,
+}
+
+/// Stalls longer than a threshold.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ReportGap {
+    /// The threshold, in seconds.
+    pub longer_than: f64,
+    /// The number of stalls.
+    pub count: u64,
 }
 
 /// A swept key.
@@ -362,6 +397,9 @@ pub struct ReportFlow {
     pub percentiles_exact: bool,
     /// Its figures by name; `figures` of the report says what they are, with their units.
     pub figures: BTreeMap<String, Estimate>,
+    /// Marks of figures by name: `≈` for a percentile from a histogram, within 0.1 %; `?` for a value outside the E-model's range.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub marks: BTreeMap<String, String>,
     /// Its sinks, if there are several, the worst first.
     pub sinks: Vec<ReportSink>,
     /// The flows to which it expands for several hosts, the worst first.

@@ -228,7 +228,14 @@ fn live_runs_say_that_links_were_not_applied_and_show_stalls() {
     assert!(terminal(&live, Screen::default()).contains("used as it is"));
     let cautions = json(&live, None)["runs"][0]["cautions"].to_string();
     assert!(cautions.contains("used as it is") && cautions.contains("stalled for up to"), "{cautions}");
-    assert_eq!(json(&fixtures::swept(Backend::Sim), None)["runs"][0]["cautions"], serde_json::json!([]));
+    let stalls = json(&live, None)["runs"][0]["stalls"].as_array().unwrap().clone();
+    assert_eq!(stalls.len(), page.matches("<td>sleeping</td>").count());
+    assert!(stalls.iter().all(|one| one["longest"].as_f64() > Some(0.0) && one["gaps"].is_array()));
+    let simulated = &json(&fixtures::swept(Backend::Sim), None)["runs"][0];
+    assert_eq!(simulated["cautions"], serde_json::json!([]));
+    assert!(simulated.get("stalls").is_none());
+    let command = json(&live, None)["runs"][0]["command"].as_str().unwrap().to_owned();
+    assert!(command.ends_with(" --on live") && page.contains(&command), "{command}");
     assert!(!html(&fixtures::swept(Backend::Sim), None).contains("were not applied"));
 }
 

@@ -195,6 +195,16 @@ impl<'a> Side<'a> {
         self.flow(point, flow).iter().any(|flow| flow.is_outside_model(metric))
     }
 
+    /// The mark of a figure: `≈` if it is a percentile from a histogram, `?` if it is outside the E-model's range, or nothing.
+    pub(crate) fn mark(&self, point: u32, subject: Subject, metric: &FigureKind) -> &'static str {
+        let is_inexact = |flow: &FlowSummary| metric.is_from_histogram(flow, subject.sink);
+        match self.flow(point, subject.flow).into_iter().any(is_inexact) {
+            true => "≈",
+            false if self.is_outside_model(point, subject.flow, metric) => "?",
+            false => "",
+        }
+    }
+
     /// A figure of a flow or one of its sinks at a point over its repetitions; `None` if no repetition has it.
     pub(crate) fn estimate_of(&self, point: u32, subject: Subject, metric: &FigureKind) -> Option<Estimate> {
         let value = |flow| match subject.sink {

@@ -524,10 +524,18 @@ export interface components {
         FlowOverTime: {
             /** @description The flow's name. */
             flow: string;
+            /** @description Its bytes in flight. */
+            in_flight: number[];
+            /** @description Its pacing rate, in bit/s; null before there is one. */
+            pacing_rate: (number | null)[];
             /** @description Segments that this connection had retransmitted until then. */
             retransmissions: number[];
+            /** @description Its smoothed round trip, in seconds; null before the first measured one. */
+            round_trip: (number | null)[];
             /** @description When its first TCP connection was sampled. */
             sampled: number[];
+            /** @description Its slow-start threshold, in bytes; null before there is one. */
+            slow_start_threshold: (number | null)[];
             /** @description Starts of equal intervals, and the end of the last one; empty if the trace is not on this server. */
             t: number[];
             /** @description Payload received in each interval, in bit/s; 0 at the end. */
@@ -1450,6 +1458,10 @@ export interface components {
             };
             /** @description Its name. */
             flow: string;
+            /** @description Marks of figures by name: `≈` for a percentile from a histogram, within 0.1 %; `?` for a value outside the E-model's range. */
+            marks?: {
+                [key: string]: string;
+            };
             /** @description The latency that is measured: `one-way`, `round-trip` or `nothing`. */
             measured: string;
             /** @description Number of members. */
@@ -1465,6 +1477,13 @@ export interface components {
             sinks: components["schemas"]["ReportSink"][];
             /** @description Its transport. */
             transport: string;
+        };
+        /** @description Stalls longer than a threshold. */
+        ReportGap: {
+            /** @description The number of stalls. */
+            count: number;
+            /** @description The threshold, in seconds. */
+            longer_than: number;
         };
         /** @description A file with the audio that the listener of a flow heard. */
         ReportHeard: {
@@ -1554,11 +1573,15 @@ export interface components {
         ReportRun: components["schemas"]["RunSummary"] & {
             /** @description Limits of the machine, its clocks and the backend that a reader of its figures has to know: a sentence each. */
             cautions: string[];
+            /** @description The command that measures the same again. */
+            command: string;
             /** @description Its result in a sentence. */
             headline: string;
             /** @description Settings that limited its flows, with values that would not, one sentence each. */
             hints: string[];
             outcome: components["schemas"]["LimitOutcome"] | null;
+            /** @description Stalls of the machine in each repetition that was measured in real time. */
+            stalls?: components["schemas"]["ReportStalls"][];
         };
         /** @description The figures of a run at a point. */
         ReportSide: {
@@ -1587,6 +1610,23 @@ export interface components {
             };
             /** @description Its host. */
             sink: string;
+        };
+        /** @description Periods of a repetition in which the machine did not run a probe that was ready to run. */
+        ReportStalls: {
+            /** @description Its stalls by length, shorter thresholds first. */
+            gaps: components["schemas"]["ReportGap"][];
+            /** @description The longest stall, in seconds. */
+            longest: number;
+            /** @description The point, from 0. */
+            point: number;
+            /** @description `sleeping` (woken every millisecond) or `spinning`. */
+            probe: string;
+            /** @description The repetition, from 0. */
+            repetition: number;
+            /** @description Share of the observed time. */
+            share: number;
+            /** @description The observed time, in seconds. */
+            watched: number;
         };
         /** @description A message and all that happened around it. All times are in seconds since the start of the repetition. */
         Rewind: {

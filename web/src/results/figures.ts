@@ -15,6 +15,9 @@ export interface Choice {
   rank: number | undefined;
 }
 
+/** What stands before a figure, as in the report. */
+export const MARKS = "≈ marks percentiles from a histogram (within 0.1 %), ? values outside the E-model's range.";
+
 /** The flows of a report, in its order. */
 export function flowsOf(report: Report): string[] {
   const names = new Set<string>();
@@ -62,6 +65,12 @@ export function flowTitle(report: Report, flow: string): string {
 /** A figure of a flow at a point. */
 export function estimateAt(point: ReportPoint, run: number, flow: string, figure: string): Estimate | undefined {
   return sideOf(point, run)?.flows.find((each) => each.flow === flow)?.figures[figure];
+}
+
+/** The mark of that figure, with a space behind it. */
+export function markAt(point: ReportPoint, run: number, flow: string, figure: string): string {
+  const mark = sideOf(point, run)?.flows.find((each) => each.flow === flow)?.marks?.[figure];
+  return mark ? `${mark} ` : '';
 }
 
 /** `voice.count = 4, bulk.window = 16 KiB`; empty where nothing is swept. */

@@ -24,6 +24,7 @@ export type ReportLimit = Schemas['ReportLimit'];
 export type ReportPoint = Schemas['ReportPoint'];
 export type ReportSide = Schemas['ReportSide'];
 export type ReportFlow = Schemas['ReportFlow'];
+export type ReportStalls = Schemas['ReportStalls'];
 export type ReportLink = Schemas['ReportLink'];
 export type Figures = ReportFlow['figures'];
 export type FigureDefinition = Schemas['FigureDefinition'];

@@ -177,8 +177,8 @@ export function paintLine(plot: Plot, series: ChartSeries): void {
     if (low !== high) {
       context.moveTo(column, low);
       context.lineTo(column, high);
+      context.moveTo(column, last);
     }
-    context.moveTo(column, last);
     column = NaN;
   };
   for (let index = first; index < series.x.length; index++) {

@@ -64,7 +64,7 @@ fn of_point(view: &View, point: u32, name: &str) -> Markup {
                                 }
                                 @for (estimate, (subject, side)) in row.into_iter().zip(&columns) {
                                     @let is_outside = view.sides[*side].is_outside_model(point, subject.flow, metric);
-                                    (cell_of(metric.quantity, scale, estimate, if is_outside { "? " } else { "" }, false))
+                                    (cell_of(metric.quantity, scale, estimate, if is_outside { "?" } else { "" }, false))
                                 }
                             }
                         }

@@ -16,8 +16,6 @@ use crate::figures::{Figure, chosen_points, figures};
 use crate::units::grouped;
 use crate::view::{Side, View, point_name};
 
-pub(crate) use settings::quoted;
-
 const STYLE: &str = include_str!("style.css");
 /// The script of a report: it sorts and downloads tables.
 pub const REPORT_SCRIPT: &str = include_str!("script.js");

@@ -1,8 +1,8 @@
-//! What was run, on what, and how to run it again.
+//! The settings of the runs: their files, machines and times, and how to run them again.
 
 use maud::{Markup, html};
-use trunkline_store::RunInfo;
 
+use crate::again::again;
 use crate::view::View;
 
 pub(super) fn section(view: &View) -> Markup {
@@ -31,25 +31,5 @@ pub(super) fn section(view: &View) -> Markup {
                 pre tabindex="0" { code { (view.run().text) } }
             }
         }
-    }
-}
-
-/// The command that measures the same again. What came from standard input is in no file but the run's own.
-fn again(info: &RunInfo) -> String {
-    let file = if info.file.ends_with("-") { "-".to_owned() } else { quoted(&info.file.to_string_lossy()) };
-    let mut command = format!("trunkline run {file}");
-    for setting in &info.settings {
-        command += &format!(" {}", crate::set_again(setting));
-    }
-    command + " --on " + info.backend.name()
-}
-
-/// A text as a shell takes it.
-pub(crate) fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=');
-    if !path.is_empty() && path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
     }
 }

@@ -251,12 +251,7 @@ fn flow_row(
             @if view.sides.len() > 1 { td { (side.label) } }
             @for (group, columns) in groups {
                 @for column in columns {
-                    @let inexact = summaries.iter().any(|flow| column.metric.is_from_histogram(flow, subject.sink));
-                    @let mark = match (inexact, side.is_outside_model(point.index, flow, column.metric)) {
-                        (true, _) => "≈ ",
-                        (false, true) => "? ",
-                        (false, false) => "",
-                    };
+                    @let mark = side.mark(point.index, subject, column.metric);
                     @let estimate = side.estimate_of(point.index, subject, column.metric);
                     (cell_of(column.metric.quantity, column.scale, estimate, mark, is_extra(group)))
                 }
@@ -303,6 +298,7 @@ pub(super) fn cell_of(
     html! {
         td.extra[extra] data-v=(to_six_digits(estimate.mean)) {
             (mark)
+            @if !mark.is_empty() { " " }
             (mean)
             @if !unit.is_empty() { " " i { (unit) } }
             @if let Some(half) = half_width { @if half != "0" { " " small { "± " (half) } } }

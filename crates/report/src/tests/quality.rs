@@ -44,6 +44,7 @@ fn a_quality_outside_the_model_is_marked() {
         let flow = &value["points"][0]["runs"][0]["flows"][0];
         let all: Vec<&str> = outside.into_iter().collect();
         assert_eq!(flow["outside_e_model"], serde_json::json!(all));
+        assert_eq!(flow["marks"]["mos"].as_str(), outside.map(|_| "?"));
         assert_eq!(text.contains("3.125?"), outside.is_some(), "{text}");
         // In the table of flows, and among all figures.
         assert_eq!(page.matches("? 3.125").count(), if outside.is_some() { 2 } else { 0 });

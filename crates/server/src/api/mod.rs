@@ -45,8 +45,8 @@ pub use plan::{
 pub use predict::{NewPrediction, PredictedLatency, PredictedPoint, Prediction};
 pub use report::{
     Estimate, FigureDefinition, FigureQuantity, LimitDraws, LimitOutcome, LimitPoint, Report, ReportBundle,
-    ReportFlow, ReportHeard, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun,
-    ReportSide, ReportSink, RunLimit,
+    ReportFlow, ReportGap, ReportHeard, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint,
+    ReportRun, ReportSide, ReportSink, ReportStalls, RunLimit,
 };
 pub use rewind::{
     FlowInQueue, Remedies, Rewind, RewoundConnection, RewoundEvent, RewoundMessage, RewoundPart, RewoundQueue,

@@ -2,6 +2,6 @@
 
 pub use trunkline_report::output::{
     Estimate, FigureDefinition, FigureQuantity, LimitDraws, LimitOutcome, LimitPoint, Report, ReportBundle,
-    ReportFlow, ReportHeard, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun,
-    ReportSide, ReportSink, RunLimit,
+    ReportFlow, ReportGap, ReportHeard, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint,
+    ReportRun, ReportSide, ReportSink, ReportStalls, RunLimit,
 };

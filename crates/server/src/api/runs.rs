@@ -230,6 +230,22 @@ pub struct FlowOverTime {
     pub retransmissions: Vec<u64>,
     /// Its congestion window at each sample, in bytes.
     pub window: Vec<u64>,
+    /// Its slow-start threshold, in bytes; null before there is one.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub slow_start_threshold: Vec<Option<u64>>,
+    /// Its bytes in flight.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub in_flight: Vec<u64>,
+    /// Its smoothed round trip, in seconds; null before the first measured one.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub round_trip: Vec<Option<f64>>,
+    /// Its pacing rate, in bit/s; null before there is one.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub pacing_rate: Vec<Option<u64>>,
 }
 
 /// A queue over time.

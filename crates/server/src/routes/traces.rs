@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::header::{self, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
-use trunkline_core::{Duration, Time};
+use trunkline_core::{Bytes, Duration, Rate, Time};
 use trunkline_metrics::{Fate, LinkSummary, Record};
 use trunkline_store::{LatencySeries, StoredRepetition, StoredRun};
 use utoipa::IntoParams;
@@ -186,6 +186,16 @@ pub(super) fn shown(repetition: &StoredRepetition) -> Result<OverTime, ApiError>
             sampled: samples.iter().map(|sample| sample.at.as_secs_f64()).collect(),
             retransmissions: samples.iter().map(|sample| sample.retransmissions.all).collect(),
             window: samples.iter().map(|sample| sample.congestion_window.count()).collect(),
+            slow_start_threshold: samples
+                .iter()
+                .map(|sample| sample.slow_start_threshold.map(Bytes::count))
+                .collect(),
+            in_flight: samples.iter().map(|sample| sample.in_flight.count()).collect(),
+            round_trip: samples
+                .iter()
+                .map(|sample| sample.smoothed_round_trip.map(Duration::as_secs_f64))
+                .collect(),
+            pacing_rate: samples.iter().map(|sample| sample.pacing_rate.map(Rate::bits_per_second)).collect(),
         })
     };
     let queue = |link: &LinkSummary| QueueOverTime {
