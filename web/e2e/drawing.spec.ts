@@ -167,6 +167,19 @@ test('on a phone nothing covers a host, and what is selected stays legible above
   await expect(add).toBeHidden();
 });
 
+test('the label of a flow is in sight, and no station lies over it', async ({ page }) => {
+  await page.goto(at('/start'));
+  await page.getByText('Can we play music together?').first().click();
+  const label = page.locator('.svelte-flow__edge-label .label', { hasText: 'transport = ' });
+  await expect(label).toBeVisible();
+  const box = async (part: string) => (await page.locator(part).first().boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  await expect.poll(async () => {
+    const [area, own, cell] = [await box('.canvas'), await box('.svelte-flow__edge-label .label'), await box('.svelte-flow__node-medium')];
+    return own.x + own.width <= area.x + area.width && own.x >= cell.x + cell.width;
+  }).toBe(true);
+  await picture(page, 'label');
+});
+
 test('the view stays where it is while a host is dragged', async ({ page }) => {
   await page.setViewportSize({ width: 390, height: 844 });
   await draft(page, experiment('dragged'));
