@@ -15,7 +15,7 @@ pub use comparison::terminal_comparison;
 use crate::text::{BOLD, Cell, Column, QUIET, Screen, Table, Text};
 use crate::units::{Quantity, Readable as _, Scale};
 use crate::verdict::{Outcome, Verdict, headline};
-use crate::view::{Side, Subject, View, axis_name, is_cut_short, shown_on};
+use crate::view::{Side, Subject, View, axis_name, each_key, is_cut_short, shown_on};
 
 /// On a terminal, more rows than these are for a pipe or the report.
 const ROWS: usize = 200;
@@ -175,7 +175,7 @@ fn limits(out: &mut Text, view: &View, side: &Side) {
 /// `count = 0, 1` for `bulk.count = 0, 1`, where the end of the key is enough.
 fn shortened(points: &str, axes: &[Axis]) -> String {
     match (axes, short_keys(axes).as_slice()) {
-        ([axis], [short]) => match points.strip_prefix(axis_name(axis)) {
+        ([axis], [short]) => match points.strip_prefix(&axis_name(axis)) {
             Some(rest) => format!("{short}{rest}"),
             None => points.to_owned(),
         },
@@ -184,10 +184,13 @@ fn shortened(points: &str, axes: &[Axis]) -> String {
 }
 
 /// The swept keys without what they need not be told apart: `count` for `bulk.count`.
-fn short_keys(axes: &[Axis]) -> Vec<&str> {
-    let last: Vec<&str> = axes.iter().map(|axis| axis.key.rsplit('.').next().unwrap_or(&axis.key)).collect();
-    let is_alone = |key: &&str| last.iter().filter(|other| *other == key).count() == 1;
-    if last.iter().all(is_alone) { last } else { axes.iter().map(axis_name).collect() }
+fn short_keys(axes: &[Axis]) -> Vec<String> {
+    let end = |axis| each_key(axis, |key| key.rsplit('.').next().unwrap_or(key));
+    let short: Vec<String> = axes.iter().map(end).collect();
+    let mut ends: Vec<&str> = short.iter().flat_map(|keys| keys.split(", ")).collect();
+    ends.sort_unstable();
+    let are_told_apart = ends.windows(2).all(|two| two[0] != two[1]);
+    if are_told_apart { short } else { axes.iter().map(axis_name).collect() }
 }
 
 /// `count = 4, rate = 2 Mbit/s`

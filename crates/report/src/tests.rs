@@ -326,6 +326,19 @@ fn a_part_to_which_nothing_belongs_says_so() {
 }
 
 #[test]
+fn an_axis_of_several_keys_is_headed_by_each_of_them() {
+    let mut run = fixtures::swept(Backend::Sim);
+    run.axes[0].key = "link.trunk.loss, link.trunk.delay".to_owned();
+    let shown = terminal(&run, Screen::default());
+    assert!(shown.contains("\nloss, delay  flow"), "{shown}");
+    assert!(html(&run, None).contains("trunk.<wbr>loss, trunk.<wbr>delay</th>"));
+    // Ends that are alike are written with the names that tell them apart.
+    run.axes[0].key = "link.trunk.loss, link.edge.loss".to_owned();
+    let shown = terminal(&run, Screen::default());
+    assert!(shown.contains("\ntrunk.loss, edge.loss  flow"), "{shown}");
+}
+
+#[test]
 fn an_unfinished_run_meets_its_limits_only_so_far() {
     let told = |run: &StoredRun| {
         let view = View::new(run, None);

@@ -331,9 +331,15 @@ pub(crate) fn over_repetitions(values: impl Iterator<Item = Option<f64>>) -> Opt
     (!values.is_empty()).then(|| trunkline_metrics::estimate(&values))
 }
 
-/// A swept key without the part that says nothing: `bulk.count` for `flow.bulk.count`.
-pub(crate) fn axis_name(axis: &Axis) -> &str {
-    axis.key.strip_prefix("flow.").or_else(|| axis.key.strip_prefix("link.")).unwrap_or(&axis.key)
+/// A swept key without the part that says nothing: `bulk.count` for `flow.bulk.count`. Of keys that are swept together, each
+/// without it.
+pub(crate) fn axis_name(axis: &Axis) -> String {
+    each_key(axis, |key| key.strip_prefix("flow.").or_else(|| key.strip_prefix("link.")).unwrap_or(key))
+}
+
+/// The key of an axis, or its keys, each shortened.
+pub(crate) fn each_key(axis: &Axis, shorten: impl Fn(&str) -> &str) -> String {
+    axis.key.split(',').map(|key| shorten(key.trim())).collect::<Vec<_>>().join(", ")
 }
 
 /// The value that a point has on an axis, as written in the file.

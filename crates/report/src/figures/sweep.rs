@@ -247,13 +247,13 @@ fn x_axis(view: &View) -> chart::Axis {
         Some(numbers) => {
             let ticks = numbers.iter().map(|n| Tick { at: *n, label: crate::units::number(*n, 6) }).collect();
             chart::Axis {
-                label: axis_label(axis_name(axis), &axis.unit),
+                label: axis_label(&axis_name(axis), &axis.unit),
                 scale: Scale::of_sweep(numbers),
                 ticks: Some(ticks),
             }
         }
         None => chart::Axis {
-            label: axis_name(axis).to_owned(),
+            label: axis_name(axis),
             scale: Scale::Words(axis.values.iter().map(|value| shown_value(value)).collect()),
             ticks: None,
         },
