@@ -148,12 +148,18 @@ fn unfinished(view: &View, side: &Side, flow: &str) -> Option<String> {
         0 => String::new(),
         refused => format!(" and {refused} had been refused"),
     };
+    let longer = if ends_with_a_flow(&side.run.text) { "`drain`" } else { "`drain` or `duration`" };
     Some(format!(
         "{what} when the run ended: {} of {} were in flight or waited{refused}. Loss, latency and limits on them leave these \
-         out; a longer `drain` or `duration` may let them arrive.",
+         out; a longer {longer} may let them arrive.",
         counts.unfinished,
         counts.due()
     ))
+}
+
+/// True if a run ends with a flow: `duration` is then no more than its longest.
+fn ends_with_a_flow(text: &str) -> bool {
+    text.parse::<toml::Table>().is_ok_and(|file| file.contains_key("until"))
 }
 
 /// The sentence about an R-factor and a MOS that are outside the range in which the E-model holds: at the first such point, what
@@ -290,6 +296,25 @@ mod tests {
         let hint = "A connection of `voice` was not established before the end of the source, so nothing was sent over it";
         assert_eq!(page.matches("not established").count(), 1, "{page}");
         assert!(page.contains(hint), "{page}");
+    }
+
+    #[test]
+    fn a_run_that_ends_with_a_flow_needs_a_longer_drain_and_no_longer_duration() {
+        for (until, longer) in [("", "`drain` or `duration`"), ("until = \"voice\"\n", "`drain`")] {
+            let mut run = fixtures::single(Backend::Sim);
+            run.text.insert_str(0, until);
+            for flow in run.points[0]
+                .repetitions
+                .iter_mut()
+                .filter_map(|r| r.summary.as_mut())
+                .flat_map(|s| &mut s.flows)
+            {
+                let counts = &mut flow.counts;
+                (counts.unfinished, counts.received, counts.late, counts.lost) = (counts.received, 0, 0, 0);
+            }
+            let page = terminal(&run, Screen::default()).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(page.contains(&format!("; a longer {longer} may let them arrive")), "{page}");
+        }
     }
 
     #[test]
