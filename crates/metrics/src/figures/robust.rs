@@ -33,9 +33,9 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("robust_minimum_threshold", "robust minimum, threshold", Time, &ROBUST_MINIMUM)
         .of_flow(|f| robust(f, |r| r.minimum_threshold.as_secs_f64())),
     figure("robust_minimum_standard_deviation", "robust minimum, standard deviation", Time, &ROBUST_MINIMUM)
-        .of_flow(|f| robust(f, |r| r.minimum_standard_deviation.as_secs_f64())),
+        .of_flow(|f| of_several(f, |r| (r.minimum_kept, r.minimum_standard_deviation.as_secs_f64()))),
     figure("robust_minimum_ratio", "robust minimum, mean over deviation", Number, &ROBUST_MINIMUM)
-        .of_flow(|f| robust(f, |r| r.minimum_ratio)),
+        .of_flow(|f| of_several(f, |r| (r.minimum_kept, r.minimum_ratio))),
     figure("robust_loaded", "robust loaded mean (Hawley)", Time, &ROBUST_LOADED)
         .of_flow(|f| robust(f, |r| r.loaded.as_secs_f64())),
     figure("robust_loaded_kept", "robust loaded mean, points kept", Count, &ROBUST_LOADED)
@@ -50,10 +50,16 @@ pub(super) const FIGURES: &[FigureKind] = &[
         Time,
         &ROBUST_LOADED,
     )
-    .of_flow(|f| robust(f, |r| r.loaded_standard_deviation.as_secs_f64())),
+    .of_flow(|f| of_several(f, |r| (r.loaded_kept, r.loaded_standard_deviation.as_secs_f64()))),
     figure("robust_loaded_ratio", "robust loaded mean, mean over deviation", Number, &ROBUST_LOADED)
-        .of_flow(|f| robust(f, |r| r.loaded_ratio)),
+        .of_flow(|f| of_several(f, |r| (r.loaded_kept, r.loaded_ratio))),
 ];
+
+/// A figure from the sample standard deviation of the points kept, which one point alone does not have.
+fn of_several(flow: &FlowSummary, of: fn(&RobustDelay) -> (u64, f64)) -> Option<f64> {
+    let (kept, value) = of(flow.robust.as_ref()?);
+    (kept > 1).then_some(value)
+}
 
 fn robust(flow: &FlowSummary, of: fn(&RobustDelay) -> f64) -> Option<f64> {
     flow.robust.as_ref().map(of)

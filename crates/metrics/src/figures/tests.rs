@@ -97,8 +97,43 @@ fn a_page_without_a_definition_or_with_one_that_is_unknown_is_refused() {
 }
 
 #[test]
+fn one_value_alone_has_no_standard_deviation() {
+    use crate::summary::{DelaySummary, RobustDelay, TransferSummary};
+    for count in [1, 2] {
+        let robust = RobustDelay { minimum_kept: count, loaded_kept: count, ..Default::default() };
+        let latency = Some(DelaySummary { count, ..Default::default() });
+        let sink = SinkSummary {
+            sink: "far".to_owned(),
+            counts: crate::summary::Counts { sent: 1, ..Default::default() },
+            latency,
+            ..SinkSummary::default()
+        };
+        let summary = FlowSummary {
+            members: 1,
+            latency,
+            transfers: Some(TransferSummary { kept: count, ..Default::default() }),
+            robust: Some(robust),
+            sinks: vec![sink],
+            ..FlowSummary::default()
+        };
+        for id in [
+            "latency_standard_deviation",
+            "transfer_rate_standard_deviation",
+            "robust_minimum_standard_deviation",
+            "robust_minimum_ratio",
+            "robust_loaded_standard_deviation",
+            "robust_loaded_ratio",
+        ] {
+            assert_eq!(flow(id).value(&summary).is_some(), count > 1, "{id} of {count}");
+        }
+        let of_sink = flow("latency_standard_deviation").value_at(&summary, "far");
+        assert_eq!(of_sink.is_some(), count > 1, "of {count} at a sink");
+    }
+}
+
+#[test]
 fn parts_of_a_flow_are_its_sinks_or_the_flows_that_it_is_made_as() {
-    let delay = Some(crate::summary::DelaySummary::default());
+    let delay = Some(crate::summary::DelaySummary { count: 2, ..Default::default() });
     let sink = SinkSummary {
         sink: "far".to_owned(),
         counts: crate::summary::Counts { sent: 1, ..Default::default() },

@@ -95,7 +95,7 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("transfer_rate_mean", "transfer rate, mean", Rate, &TRANSFERS)
         .of_flow(|f| transfers(f, |t| rate(t.rate_mean))),
     figure("transfer_rate_standard_deviation", "transfer rate, standard deviation", Rate, &TRANSFERS)
-        .of_flow(|f| transfers(f, |t| rate(t.rate_standard_deviation))),
+        .of_flow(|f| f.transfers.filter(|t| t.kept > 1).map(|t| rate(t.rate_standard_deviation))),
     figure("transfer_rate_min", "transfer rate, lowest", Rate, &TRANSFERS)
         .of_flow(|f| transfers(f, |t| rate(t.rate_min))),
     figure("transfer_rate_max", "transfer rate, highest", Rate, &TRANSFERS)
