@@ -419,7 +419,7 @@ pub struct LinkSummary {
     pub load: Option<f64>,
     /// Packets offered.
     pub offered: u64,
-    /// Packets delivered.
+    /// Packets delivered: transmitted, or begun to be, and not lost. They may arrive after the end of the run.
     pub delivered: u64,
     /// Packets dropped, by cause; causes that did not occur are left out.
     pub dropped: BTreeMap<String, u64>,

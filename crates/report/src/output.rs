@@ -458,7 +458,7 @@ pub struct ReportLink {
     /// Packets offered to it.
     #[schema(required = true)]
     pub offered: Option<Estimate>,
-    /// Packets that it delivered.
+    /// Packets that it has transmitted, or begun to, and does not lose; they may arrive after the end of the run.
     #[schema(required = true)]
     pub delivered: Option<Estimate>,
     /// Mean time in its queue, in seconds.

@@ -12,6 +12,7 @@ use support::{Log, experiment, flow, parse, run, simulate};
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_experiment::{Progress, Supervisor};
 use trunkline_metrics::Observation;
+use trunkline_metrics::figures::of_links;
 
 const VOICE: &str = "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
                      source = { kind = \"voice\", samples = 80 }\n";
@@ -31,6 +32,20 @@ fn an_idle_link_delays_by_serialisation_and_propagation() {
     assert_eq!(summary.links[0].delivered, 1_000);
     assert!((summary.links[0].utilisation.value() - 0.0864).abs() < 1e-4, "{:?}", summary.links[0]);
     assert_eq!(summary.links[1].offered, 0);
+}
+
+/// Every packet offered to a link is delivered, dropped or waits, so one on a long line is delivered, as its definition says.
+#[test]
+fn a_packet_on_the_line_at_the_end_counts_as_delivered_by_the_link() {
+    let summary = simulate(&parse(&format!(
+        "name = \"test\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+         between = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"60 s\"\n{VOICE}"
+    )));
+    let (counts, link) = (flow(&summary, "voice").counts, &summary.links[0]);
+    assert_eq!((counts.received, counts.unfinished), (0, 100));
+    assert_eq!((link.offered, link.delivered), (100, 100));
+    let definition = of_links().find(|figure| figure.id == "delivered").unwrap().definition.text();
+    assert!(definition.contains("They may arrive after the end of the run."), "{definition}");
 }
 
 #[test]

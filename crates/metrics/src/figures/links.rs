@@ -14,8 +14,9 @@ pub(super) const UTILISATION: Definition = define(
 pub(super) const PACKETS: Definition = define(
     "link-packets",
     "packets offered, delivered",
-    "Packets offered to a direction of a link, and packets that it delivered. If a packet goes to several stations, \
-     each copy counts.",
+    "Packets offered to a direction of a link, and packets that it delivered: those that it has transmitted, or begun \
+     to, and does not lose. They may arrive after the end of the run. If a packet goes to several stations, each copy \
+     counts.",
 )
 .known_in(KnownIn::SimAndWire);
 
