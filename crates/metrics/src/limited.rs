@@ -10,6 +10,9 @@ pub struct SendLimit {
     pub option: &'static str,
     /// Its value.
     pub bytes: Bytes,
+    /// The whole segments in which a window of that size is announced, and the bytes that each carries; `None` where every byte
+    /// counts.
+    pub segments: Option<(u64, Bytes)>,
     /// Number of conversations, each with that limit.
     pub conversations: u32,
     /// The rate of the slowest link of the path; `None` where that is not known.
@@ -104,11 +107,19 @@ impl SendLimit {
         // A block holds no more than one message.
         let in_blocks = self.blocks.map(|blocks| Bytes(blocks.saturating_mul(reached.message.count())));
         let bytes = in_blocks.map_or(self.bytes, |most| most.min(self.bytes));
-        let at_most = bytes.count() as f64 * 8.0 * f64::from(self.conversations) / round_trip.as_secs_f64();
+        let per_round_trip = |bytes: Bytes| {
+            bytes.count() as f64 * 8.0 * f64::from(self.conversations) / round_trip.as_secs_f64()
+        };
+        let had = self.had(&reached);
+        // Windows are rounded by the segments that arrive, so smaller ones leave less of them unused.
+        let of_segments =
+            self.segments.filter(|(count, each)| had <= BEYOND * per_round_trip(Bytes(each.count() * count)));
+        let at_most = per_round_trip(of_segments.map_or(bytes, |(count, each)| Bytes(each.count() * count)));
+        let enough_of_it = of_segments.map_or(SHARE, |(count, _)| share_of(count));
         let path_is_narrower = self.carries.is_some_and(|carries| bits(carries) <= at_most);
         let has_enough = reached.wanted.is_some_and(|wanted| bits(wanted) <= SHARE * at_most);
-        let share = self.had(&reached) / at_most;
-        let is_reached = (SHARE..=BEYOND).contains(&share);
+        let share = had / at_most;
+        let is_reached = (enough_of_it..=BEYOND).contains(&share);
         if round_trip.is_zero() || path_is_narrower || has_enough || !is_reached {
             return None;
         }
@@ -157,6 +168,11 @@ impl SendLimit {
     }
 }
 
+/// [`SHARE`] of a window of that number of segments: one of them may wait for a delayed acknowledgement, and one may be half empty.
+fn share_of(segments: u64) -> f64 {
+    if segments > 1 { (1.0 - 1.5 / segments as f64).clamp(0.5, SHARE) } else { SHARE }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +183,7 @@ mod tests {
         SendLimit {
             option: "window",
             bytes: Bytes(262_144),
+            segments: None,
             conversations: 1,
             narrowest: Some(MBIT(narrowest)),
             carries: Some(MBIT(narrowest)),
@@ -200,6 +217,23 @@ mod tests {
         // 74 Mbit/s in 30 ms are 277,500 B, of which 65 of 69.9 would be used.
         assert_eq!(limited.enough, Some(Bytes(298_441)));
         assert_eq!(window(200).judge(reached(65, None)).unwrap().enough, Some(Bytes(806_597)));
+    }
+
+    #[test]
+    fn a_small_window_lets_through_the_whole_segments_that_are_announced() {
+        // 4 KiB in 30 ms would be 1092 kbit/s, but two segments are announced, which are 772 kbit/s.
+        let small = SendLimit { bytes: Bytes(4096), segments: Some((2, Bytes(1448))), ..window(20) };
+        let with = |user| {
+            let user = Rate::from_bits_per_second(user);
+            small.judge(Reached { user, ..reached(0, Some(8)) })
+        };
+        let limited = with(620_000).unwrap();
+        assert_eq!((limited.bytes, limited.at_most), (Bytes(4096), Rate::from_bits_per_second(772_266)));
+        // Of two segments, one may wait for its acknowledgement, or hold the rest of a message.
+        assert!(with(400_000).is_some() && with(380_000).is_none());
+        // Smaller segments fill more of the window.
+        assert_eq!(with(1_000_000).unwrap().at_most, Rate::from_bits_per_second(1_092_266));
+        assert_eq!(with(1_300_000), None);
     }
 
     #[test]

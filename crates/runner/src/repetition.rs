@@ -116,7 +116,7 @@ pub(crate) fn metas(flows: impl Iterator<Item = FlowMeta>, backend: Backend) -> 
     let meta = |meta: FlowMeta| {
         let on_sockets = |limit: SendLimit| {
             let (option, bytes) = limit.on_sockets?;
-            Some(SendLimit { option, bytes, ..limit })
+            Some(SendLimit { option, bytes, segments: None, ..limit })
         };
         let send_limit =
             if backend.is_simulated() { meta.send_limit } else { meta.send_limit.and_then(on_sockets) };

@@ -180,6 +180,27 @@ fn the_option_that_limits_the_window_of_tcp_is_named() {
     }
 }
 
+/// Two segments are announced of 3 and 4 KiB, three of 5.
+#[test]
+fn windows_of_a_few_segments_are_named_with_what_whole_ones_allow() {
+    for (window, segments) in [(3, 2), (4, 2), (5, 3)] {
+        let summary = simulate(&parse(&format!(
+            "name = \"test\"\nduration = \"10 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+             between = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\n[flow.data]\nfrom = \"a\"\n\
+             to = \"b\"\ntransport = {{ kind = \"tcp\", send-timeout = \"40 ms\", window = \"{window} KiB\" }}\n\
+             source = {{ kind = \"load\", message = \"1000 B\", interval = \"1 ms\" }}\n"
+        )));
+        let limited = flow(&summary, "data").limited_by.as_ref().expect("the window is named");
+        assert_eq!((limited.option.as_str(), limited.bytes), ("window", Bytes(window << 10)));
+        let allows = segments as f64 * 1448.0 * 8.0 / limited.round_trip.as_secs_f64();
+        let at_most = limited.at_most.bits_per_second() as f64;
+        assert!(
+            (at_most - allows).abs() < 2.0,
+            "{window} KiB: {at_most} bit/s, {segments} segments allow {allows}"
+        );
+    }
+}
+
 /// An acknowledgement of 40 B takes 2.5 ms of the way back at 128 kbit/s.
 #[test]
 fn the_round_trip_of_a_window_is_that_of_both_ways() {

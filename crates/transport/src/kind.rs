@@ -141,6 +141,12 @@ pub trait TransportOptions: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// The whole segments in which it announces a window of that size, where the path carries `mtu`: how many, and the bytes
+    /// that each carries. `None` where it announces every byte, or that is not known.
+    fn whole_segments(&self, _window: Bytes, _mtu: Bytes) -> Option<(u64, Bytes)> {
+        None
+    }
+
     /// The `window` of such a transport, in blocks.
     fn window_in_blocks(&self) -> Option<u64> {
         None

@@ -380,13 +380,17 @@ fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
     let narrowest = sink.forward.iter().map(|step| capacity(*step, links)).min()??;
     let back = || sink.backward.iter().filter_map(|step| capacity(*step, links));
     let acknowledgement = back().map(|rate| rate.time_for(ACKNOWLEDGEMENT));
+    let mtu = sink.forward.iter().map(|step| direction(step).mtu).min();
+    let is_announced = option != "send-buffer";
+    let segments = mtu.filter(|_| is_announced).and_then(|mtu| flow.transport.whole_segments(bytes, mtu));
     Some(SendLimit {
         option,
         bytes,
+        segments,
         conversations: if flow.transport.is_shared() { 1 } else { flow.meta.members },
         narrowest: Some(narrowest),
         carries: Some(carried(flow, links)?),
-        packet: sink.forward.iter().map(|step| direction(step).mtu).chain(block).min(),
+        packet: mtu.into_iter().chain(block).min(),
         blocks: flow.transport.window_in_blocks(),
         largest: flow.transport.largest_window(),
         on_sockets: flow.transport.in_flight(),

@@ -98,6 +98,11 @@ impl BufferConfig {
     pub const fn fixed(bytes: usize) -> BufferConfig {
         BufferConfig { initial: bytes, max: bytes }
     }
+
+    /// All of its memory, of which half is for what surrounds the data if it may grow, as in Linux.
+    pub(super) const fn memory(&self) -> usize {
+        if self.max > self.initial { self.max.saturating_mul(2) } else { self.max }
+    }
 }
 
 /// The retransmission timer's options.

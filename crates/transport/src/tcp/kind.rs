@@ -8,7 +8,8 @@ use std::sync::Arc;
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Value, Values};
 use trunkline_core::{Bytes, Duration};
 
-use super::{BufferConfig, MAX_MSS, Nagle, TcpConfig, TcpEndpoint, UnknownAlgorithm};
+use super::segment::Options;
+use super::{BufferConfig, MAX_MSS, Nagle, TcpConfig, TcpEndpoint, UnknownAlgorithm, WindowUpdates};
 use crate::conversation::Features;
 use crate::features;
 use crate::framing::MAX_PAYLOAD;
@@ -202,6 +203,10 @@ impl TransportOptions for Tcp {
         (!self.0.config.window_scaling).then_some(Bytes(u16::MAX.into()))
     }
 
+    fn whole_segments(&self, window: Bytes, mtu: Bytes) -> Option<(u64, Bytes)> {
+        self.0.whole_segments(window, mtu)
+    }
+
     fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
         Some(self.0.full_packet(mtu))
     }
@@ -290,6 +295,17 @@ impl TcpOptions {
         ];
         let limits = limits.into_iter().filter(|(_, limits, _)| *limits);
         limits.map(|(option, _, bytes)| (option, Bytes(bytes as u64))).min_by_key(|(_, bytes)| *bytes)
+    }
+
+    /// A window that is not scaled is announced in whole segments, of which time stamps take a part.
+    fn whole_segments(&self, window: Bytes, mtu: Bytes) -> Option<(u64, Bytes)> {
+        let TcpConfig { receive_buffer, window_scaling, window_updates, timestamps, .. } = &*self.config;
+        let is_scaled = *window_scaling && receive_buffer.memory() > usize::from(u16::MAX);
+        let is_rounded = *window_updates == WindowUpdates::Doubled && !is_scaled;
+        let segment = self.largest_segment(Some(mtu)).filter(|_| is_rounded)?.count();
+        let count = window.count().checked_div(segment).filter(|count| *count > 0)?;
+        let stamps = if *timestamps { Options::TIMESTAMPS_LENGTH as u64 } else { 0 };
+        Some((count, Bytes(segment.saturating_sub(stamps))))
     }
 
     fn full_packet(&self, mtu: Bytes) -> Bytes {

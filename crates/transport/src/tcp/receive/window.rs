@@ -4,7 +4,7 @@
 use trunkline_core::{Duration, Time};
 
 use super::{Receiver, Text};
-use crate::tcp::config::TcpConfig;
+use crate::tcp::config::{BufferConfig, TcpConfig};
 use crate::tcp::segment::MAX_WINDOW_SCALE;
 
 /// The largest window without scaling.
@@ -54,10 +54,10 @@ impl Window {
     }
 
     /// The shift that lets the largest buffer be announced (RFC 7323 section 2.3), as Linux computes it: from all of the
-    /// buffer's memory if it may grow, of which half is for what surrounds the data.
+    /// buffer's memory.
     fn wanted_scale(&self) -> u8 {
-        let memory = if self.max > self.initial { 2 * self.max } else { self.max };
-        (memory.max(1).ilog2().saturating_sub(15) as u8).min(MAX_WINDOW_SCALE)
+        let buffer = BufferConfig { initial: self.initial as usize, max: self.max as usize };
+        (buffer.memory().max(1).ilog2().saturating_sub(15) as u8).min(MAX_WINDOW_SCALE)
     }
 
     fn round_up(&self, window: u64) -> u64 {
