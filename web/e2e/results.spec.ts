@@ -337,7 +337,7 @@ test('what a FIFO plays is heard in step with what was sent, with its gaps, and 
   await page.getByLabel('Of', { exact: true }).selectOption({ label: 'burst.source.bytes = 50 KB, repetition 1' });
   await page.getByLabel('Channel', { exact: true }).selectOption('there, channel 4');
   const missing = page.getByText(/pieces? lost .* late/);
-  const late = async () => Number(/(\d+) late/.exec((await missing.textContent()) ?? '')?.[1]);
+  const late = async () => Number(/late \((\d+).ms\)/.exec((await missing.textContent()) ?? '')?.[1]);
   await expect(missing).toBeVisible();
   await expect.poll(late).toBeGreaterThan(0);
   const delay = page.getByRole('slider', { name: /^Playout delay/ });

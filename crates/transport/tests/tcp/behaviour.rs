@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use trunkline_core::{Duration, Seed, Time};
 use trunkline_testkit::cases::cases;
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
-use trunkline_transport::tcp::{BufferConfig, Profile, TcpConfig, TcpEndpoint};
+use trunkline_transport::tcp::{BufferConfig, Nagle, Profile, TcpConfig, TcpEndpoint};
 use trunkline_transport::{Close, CloseReason, Event, SendError, Transmit};
 
 use crate::observed::{Observed, Observer};
@@ -184,23 +184,37 @@ impl Observer for Payloads {
     }
 }
 
+/// Sizes of the segments in which messages leave, one every so often.
+fn segments_of(config: TcpConfig, message: &[u8], count: usize, every: Duration) -> Vec<usize> {
+    let sent = Payloads::default();
+    let near = TcpEndpoint::connect(NEAR, FAR, config.clone(), 1).expect("the configuration is possible");
+    let far = TcpEndpoint::listen(FAR, config, 2).expect("the configuration is possible");
+    let near = Observed { endpoint: near, observer: sent.clone() };
+    let paths = [Path::with_latency(MS * 10), Path::with_latency(MS * 10)];
+    let mut pair = Pair::new(Box::new(near), Box::new(far), paths, Seed::new(1, 0));
+    pair.drive_for(MS * 100);
+    for _ in 0..count {
+        pair.send(Side::Near, message).expect("there is room");
+        pair.drive_for(every);
+        pair.receive_all(Side::Far);
+    }
+    pair.drive_for(MS * 100);
+    let sizes = sent.0.lock().expect("nobody panicked");
+    sizes.clone()
+}
+
 /// Only a kernel with segmentation offload collects data in buffers of 64 KiB, at whose ends a burst ends.
 #[test]
 fn without_segmentation_offload_no_message_is_cut_where_64_kib_end() {
     let buffer = BufferConfig::fixed(8 << 10);
     let solaris =
         TcpConfig { mss: 9140, receive_buffer: buffer, send_buffer: buffer, ..Profile::Solaris25.config() };
-    let sent = Payloads::default();
-    let near = TcpEndpoint::connect(NEAR, FAR, solaris.clone(), 1).expect("the configuration is possible");
-    let far = TcpEndpoint::listen(FAR, solaris, 2).expect("the configuration is possible");
-    let near = Observed { endpoint: near, observer: sent.clone() };
-    let paths = [Path::with_latency(MS * 10), Path::with_latency(MS * 10)];
-    let mut pair = Pair::new(Box::new(near), Box::new(far), paths, Seed::new(1, 0));
-    pair.drive_for(MS * 100);
-    for _ in 0..20 {
-        pair.send(Side::Near, &[7; 8 << 10]).expect("everything before it is acknowledged");
-        pair.drive_for(MS * 200);
-        pair.receive_all(Side::Far);
-    }
-    assert_eq!(*sent.0.lock().expect("nobody panicked"), [8 << 10; 20]);
+    assert_eq!(segments_of(solaris, &[7; 8 << 10], 20, MS * 200), [8 << 10; 20]);
+}
+
+/// Linux adds a message to its last buffer only as long as the buffer waits, so that none is cut that leaves at once.
+#[test]
+fn messages_that_leave_at_once_are_not_cut_where_64_kib_of_the_stream_end() {
+    let linux = TcpConfig { nagle: Nagle::Off, ..Profile::Linux.config() };
+    assert_eq!(segments_of(linux, &[7; 1000], 200, MS * 5), [1000; 200]);
 }

@@ -303,6 +303,10 @@ impl Sender {
             self.check_idleness(config);
         }
         self.check_app_limit();
+        if self.flow.next >= self.end() {
+            // The kernel does not add to a buffer that was sent: these bytes begin another.
+            self.buffer_end = self.end();
+        }
         self.bytes.push(bytes);
         self.is_corked = more;
         self.may_send = true;
