@@ -5,7 +5,7 @@ use serde_json::Value;
 use trunkline_core::schema::Default as Preset;
 use trunkline_experiment::edit::{Named, Swept, Tree, outline, sinks};
 use trunkline_experiment::schema::{POSITION, Schema, Shape};
-use trunkline_experiment::{Axis, Problems};
+use trunkline_experiment::{Problems, shown_among};
 use utoipa::ToSchema;
 
 use crate::places;
@@ -157,9 +157,8 @@ pub fn drawing(text: &str) -> Result<Drawing, Problems> {
 }
 
 fn axis(swept: Swept) -> DrawingAxis {
-    let axis = Axis { key: swept.key, values: swept.written, numbers: None, unit: String::new() };
-    let shown = (0..axis.values.len()).filter_map(|choice| axis.shown(choice)).collect();
-    DrawingAxis { key: axis.key, values: swept.values, shown, range: swept.range }
+    let shown = swept.written.iter().map(|value| shown_among(&swept.written, value)).collect();
+    DrawingAxis { key: swept.key, values: swept.values, shown, range: swept.range }
 }
 
 /// The medium of a link that names none.

@@ -54,5 +54,5 @@ pub use problem::{Problem, Problems, enumerate, nearest, suggestion};
 pub use reference::{reference, reference_of};
 pub use searchable::Searchable;
 pub use setting::Setting;
-pub use shown::shown_value;
+pub use shown::shown_among;
 pub use transport::{TRANSPORTS, Transport, transports, transports_of};

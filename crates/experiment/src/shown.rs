@@ -3,24 +3,23 @@
 use crate::model::Axis;
 
 impl Axis {
-    /// A value as people read it: of a list its items, of a table its kind and its values, `fifo 600 KB` for
-    /// `{ kind = "fifo", limit = "600 KB" }`. A table that another value would be shown like keeps its keys.
+    /// A value of the axis as people read it ([`shown_among`]); `None` if there is no such choice.
     pub fn shown(&self, choice: usize) -> Option<String> {
-        let value = self.values.get(choice)?;
-        let brief = shown_value(value);
-        let is_unclear = || self.values.iter().any(|other| other != value && shown_value(other) == brief);
-        // Only tables lose their keys.
-        let is_table = value.trim_start().starts_with('{');
-        Some(if is_table && is_unclear() { written_out(value, true) } else { brief })
+        self.values.get(choice).map(|value| shown_among(&self.values, value))
     }
 }
 
-/// A swept value as people read it.
-pub fn shown_value(value: &str) -> String {
-    written_out(value, false)
+/// One of several swept values as people read it: of a list its items, of a table its kind and its values, `fifo 600 KB` for
+/// `{ kind = "fifo", limit = "600 KB" }`. A table that another value would be shown like keeps its keys.
+pub fn shown_among(values: &[String], value: &str) -> String {
+    let brief = written_out(value, false);
+    let is_unclear = || values.iter().any(|other| other != value && written_out(other, false) == brief);
+    // Only tables lose their keys.
+    let is_table = value.trim_start().starts_with('{');
+    if is_table && is_unclear() { written_out(value, true) } else { brief }
 }
 
-/// The same; with the name of every key if asked for, even where a value says what it is.
+/// A swept value; with the name of every key if asked for, even where a value says what it is.
 fn written_out(value: &str, with_keys: bool) -> String {
     if let Some(list) = value.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
         && !list.contains(['{', '['])

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::Beside;
 use trunkline_core::schema::{Limit, Value};
 use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_experiment::{Axis, Bounds, Experiment, Loss, Point, Points, Scenario, shown_value};
+use trunkline_experiment::{Axis, Bounds, Experiment, Loss, Point, Points, Scenario, shown_among};
 
 const FILE: &str = r#"name = "sweeps"
 duration = "1 s"
@@ -215,15 +215,16 @@ fn keys_with_a_comma_between_them_vary_together() {
 
 #[test]
 fn tables_are_shown_by_kind_and_values_lists_by_items() {
-    assert_eq!(shown_value("drr"), "drr");
-    assert_eq!(shown_value(r#"{ kind = "fifo", limit = "600 KB" }"#), "fifo 600 KB");
-    assert_eq!(shown_value(r#"{ kind = "urp", block = "256 B", window = 3 }"#), "urp block 256 B, window 3");
-    assert_eq!(shown_value(r#"{ kind = "xtp", every = 16 }"#), "xtp every 16");
-    assert_eq!(shown_value(r#"["lan", "cell"]"#), "lan, cell");
-    assert_eq!(shown_value(r#"{ rate = "1 Mbit/s" }"#), "rate 1 Mbit/s");
+    let shown = |value: &str| shown_among(&[], value);
+    assert_eq!(shown("drr"), "drr");
+    assert_eq!(shown(r#"{ kind = "fifo", limit = "600 KB" }"#), "fifo 600 KB");
+    assert_eq!(shown(r#"{ kind = "urp", block = "256 B", window = 3 }"#), "urp block 256 B, window 3");
+    assert_eq!(shown(r#"{ kind = "xtp", every = 16 }"#), "xtp every 16");
+    assert_eq!(shown(r#"["lan", "cell"]"#), "lan, cell");
+    assert_eq!(shown(r#"{ rate = "1 Mbit/s" }"#), "rate 1 Mbit/s");
     let nested = r#"{ rate = "1 Mbit/s", queue = { kind = "drr" } }"#;
-    assert_eq!(shown_value(nested), nested);
-    assert_eq!(shown_value("{}"), "{}");
+    assert_eq!(shown(nested), nested);
+    assert_eq!(shown("{}"), "{}");
 }
 
 #[test]

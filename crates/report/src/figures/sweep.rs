@@ -1,6 +1,6 @@
 //! Figures against the swept values: the first axis of numbers runs along x, the others become small multiples.
 
-use trunkline_experiment::{Axis, shown_value};
+use trunkline_experiment::Axis;
 use trunkline_metrics::figures::{FigureKind, flow};
 use trunkline_store::StoredPoint;
 
@@ -254,7 +254,7 @@ fn x_axis(view: &View) -> chart::Axis {
         }
         None => chart::Axis {
             label: axis_name(axis),
-            scale: Scale::Words(axis.values.iter().map(|value| shown_value(value)).collect()),
+            scale: Scale::Words((0..axis.values.len()).filter_map(|choice| axis.shown(choice)).collect()),
             ticks: None,
         },
     }
