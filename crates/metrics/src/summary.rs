@@ -136,6 +136,9 @@ pub struct FlowSummary {
 }
 
 impl FlowSummary {
+    /// The transport counter of connections that were not established while their sources sent (`sim`).
+    pub const NOT_CONNECTED: &str = "connections-not-made";
+
     /// The share of the messages due that did not arrive: lost, unfinished or refused.
     pub fn undelivered(&self) -> f64 {
         self.loss.value() + self.unfinished.value() + self.refused.value()

@@ -115,13 +115,10 @@ fn cut(view: &View, side: &Side, flow: &str) -> Option<String> {
     ))
 }
 
-/// The counter of connections that were never established.
-const NOT_CONNECTED: &str = "connections-not-made";
-
 /// The sentence about a flow with connections that were not established while its sources sent.
 fn unconnected(view: &View, side: &Side, flow: &str) -> Option<String> {
     let (place, missing) = first(view, side, flow, |summary| {
-        summary.transport_counters.get(NOT_CONNECTED).copied().filter(|missing| *missing > 0)
+        summary.transport_counters.get(FlowSummary::NOT_CONNECTED).copied().filter(|missing| *missing > 0)
     })?;
     let (connections, them) = match missing {
         1 => (format!("A connection of `{flow}` was"), "it"),
@@ -259,7 +256,7 @@ impl Found<'_> {
 #[cfg(test)]
 mod tests {
     use trunkline_core::{Bytes, Duration, Ratio};
-    use trunkline_metrics::{CutBy, LimitedBy};
+    use trunkline_metrics::{CutBy, FlowSummary, LimitedBy};
     use trunkline_store::Backend;
 
     use crate::{Screen, fixtures, terminal};
@@ -290,7 +287,7 @@ mod tests {
             run.points[0].repetitions.iter_mut().filter_map(|r| r.summary.as_mut()).flat_map(|s| &mut s.flows)
         {
             let missing = u64::from(flow.flow == "voice");
-            flow.transport_counters.insert(super::NOT_CONNECTED.to_owned(), missing);
+            flow.transport_counters.insert(FlowSummary::NOT_CONNECTED.to_owned(), missing);
         }
         let page = terminal(&run, Screen::default()).replace("\n", " ");
         let hint = "A connection of `voice` was not established before the end of the source, so nothing was sent over it";

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use trunkline_core::{FlowId, Seed, Time};
 use trunkline_experiment::{Flow, Progress, Scenario, Supervisor};
 use trunkline_flows::{Buffers, Lane, Talker, TalkerSpec};
-use trunkline_metrics::{DriverOutcome, FlowOutcome, Recorder};
+use trunkline_metrics::{DriverOutcome, FlowOutcome, FlowSummary, Recorder};
 use trunkline_transport::framing::Key;
 
 use crate::SimulationError;
@@ -30,9 +30,6 @@ use crate::telemetry::Telemetry;
 use crate::transports;
 use crate::watch::Watch;
 use handing::{Handing, Kept};
-
-/// Counts the conversations of a flow that were not connected while its sources sent.
-const NOT_CONNECTED: &str = "connections-not-made";
 
 /// How many events pass between two reports of progress: some milliseconds' worth.
 const EVENTS_PER_REPORT: i32 = 1 << 14;
@@ -329,7 +326,7 @@ impl<'s, 'g> Engine<'s, 'g> {
     /// Counts a conversation that was never connected.
     pub(crate) fn count_not_connected(&mut self, index: u32) {
         let flow = self.conversations[index as usize].flow;
-        *self.counted.entry((flow, NOT_CONNECTED.to_owned())).or_default() += 1;
+        *self.counted.entry((flow, FlowSummary::NOT_CONNECTED.to_owned())).or_default() += 1;
     }
 
     /// Lets the sources of a conversation's members begin, from `connected` on if that is later than they want; false if
