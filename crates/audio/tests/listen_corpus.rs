@@ -4,8 +4,8 @@
 //! answer without a doubt where the sound does not allow one.
 
 use std::f64::consts::{PI, TAU};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex};
 
 use libm::{cos, exp, sin};
 use trunkline_audio::g711;
@@ -129,26 +129,18 @@ fn softened(samples: &[f64]) -> Vec<f64> {
     samples.iter().map(soft).collect()
 }
 
-/// Samples on either side of a place that are read.
-const REACH: std::ops::RangeInclusive<i64> = -29..=30;
-
 /// A signal between its samples, by a sinc under Blackman's window.
 fn read(samples: &[f64], place: f64) -> f64 {
-    // Sine and cosine of each sample's distance in the window; that of the place is added to them.
-    static TURNS: LazyLock<Vec<(f64, f64)>> =
-        LazyLock::new(|| REACH.map(|k| (sin(PI * k as f64 / 31.0), cos(PI * k as f64 / 31.0))).collect());
     let (whole, part) = (place.floor(), place - place.floor());
     let get = |n: i64| usize::try_from(n).ok().and_then(|n| samples.get(n)).copied().unwrap_or(0.0);
     if part < 1e-12 {
         return get(whole as i64);
     }
     let sine = sin(PI * part);
-    let (sine_of_part, cosine_of_part) = (sin(PI * part / 31.0), cos(PI * part / 31.0));
-    REACH
-        .zip(&*TURNS)
-        .map(|(k, (sine_of_k, cosine_of_k))| {
+    (-29i64..=30)
+        .map(|k| {
             let angle = PI * (part - k as f64);
-            let turned = cosine_of_part * cosine_of_k + sine_of_part * sine_of_k;
+            let turned = cos(angle / 31.0);
             // The cosine of twice an angle is twice the square of its cosine, less one.
             let window = 0.34 + 0.5 * turned + 0.16 * turned * turned;
             let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
