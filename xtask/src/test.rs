@@ -43,10 +43,9 @@ impl Failures {
     }
 }
 
-/// The first of several failures, with the others.
+/// All of several checks: a failure of one has those of the others with it.
 pub(crate) fn all<const N: usize>(done: [Result<(), String>; N]) -> Result<(), String> {
-    let failures: Vec<String> = done.into_iter().filter_map(Result::err).collect();
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("\nxtask: ")) }
+    Failures(done.into_iter().filter_map(Result::err).collect()).judge()
 }
 
 /// The checks of the sources, the build, then side by side everything that does not depend on time, and last the rest.

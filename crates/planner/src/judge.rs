@@ -10,8 +10,9 @@
 //! five runs of 250 messages that lose 2 each have no spread, and say little of a loss of 1 %. So
 //! its spread counts as at least that of rounding to one message (a step over the square root of 12), and a share of messages
 //! must also hold by the bound of Clopper and Pearson on all messages together. If each of several flows must keep it, it must hold
-//! by that bound of every one of them; the connections of a bundle must by that of the worst one, with its messages alone. Neither applies where every repetition lost
-//! the very same messages, since then chance has no part in it; nor where the bound is 0, which no count could show.
+//! by that bound of every one of them, and if the worst connection of a bundle must, by that of its messages alone. Neither applies
+//! where every repetition lost the very same messages, since then chance has no part in it; nor where the bound is 0, which no count
+//! could show.
 //!
 //! Student's bound is too low for values that are never below zero and have a long tail above, because a few repetitions miss
 //! the tail: for means that are log-normal over repetitions with a deviation of 0.6, 15 % of the verdicts "kept" near a limit
