@@ -5,6 +5,8 @@
 //! rustdoc write the documentation instead of running the examples in it.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// Environment variable with the output folder. With it set, this program acts as rustdoc.
@@ -18,13 +20,26 @@ pub(crate) fn command(mut test: Command) -> Result<Command, String> {
     Ok(test)
 }
 
-/// Writes the documentation of one crate if Cargo has called this program for that.
+/// Checks the documentation of one crate if Cargo has called this program for that, unless what it is made of is what it was at
+/// the last check that passed.
 pub(crate) fn as_rustdoc() -> Option<ExitCode> {
-    let output = std::env::var_os(OUTPUT)?;
+    let output = PathBuf::from(std::env::var_os(OUTPUT)?);
+    let given: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let checked = value(&given, "--crate-name").map(|name| output.join(name).with_extension("checked"));
+    let inputs = inputs(&given).ok();
+    if inputs.is_some() && checked.as_ref().and_then(|file| std::fs::read_to_string(file).ok()) == inputs {
+        return Some(ExitCode::SUCCESS);
+    }
     let mut rustdoc = Command::new("rustdoc");
-    rustdoc.args(of_documentation(std::env::args_os().skip(1), &output));
+    rustdoc.args(of_documentation(given, output.as_os_str()));
     match rustdoc.status() {
-        Ok(status) if status.success() => Some(ExitCode::SUCCESS),
+        Ok(status) if status.success() => {
+            if let Some((file, inputs)) = checked.zip(inputs) {
+                // Without it, the crate is checked again.
+                let _ = std::fs::write(file, inputs);
+            }
+            Some(ExitCode::SUCCESS)
+        }
         Ok(_) => Some(ExitCode::FAILURE),
         Err(e) => {
             anstream::eprintln!("xtask: rustdoc does not start: {e}");
@@ -33,9 +48,26 @@ pub(crate) fn as_rustdoc() -> Option<ExitCode> {
     }
 }
 
+/// Everything that decides what rustdoc says of a crate: its arguments, and the crates that they name, itself among them, by size and
+/// time. Cargo builds a crate again if its text has changed, or a crate below it.
+fn inputs(given: &[OsString]) -> std::io::Result<String> {
+    let named =
+        given.iter().filter_map(|argument| Some(PathBuf::from(argument.to_str()?.split_once('=')?.1)));
+    let mut text = format!("{given:?}\n");
+    for file in named.filter(|named| named.is_file()).chain([std::env::current_exe()?]) {
+        let is = file.metadata()?;
+        let _ = writeln!(text, "{} {} {:?}", file.display(), is.len(), is.modified()?);
+    }
+    Ok(text)
+}
+
+/// The argument after this one.
+fn value<'a>(given: &'a [OsString], option: &str) -> Option<&'a OsString> {
+    given.iter().skip_while(|argument| *argument != option).nth(1)
+}
+
 /// The arguments that document what the given ones would test. Others (`--version`) stay as they are.
-fn of_documentation(arguments: impl Iterator<Item = OsString>, output: &OsStr) -> Vec<OsString> {
-    let all: Vec<OsString> = arguments.collect();
+fn of_documentation(all: Vec<OsString>, output: &OsStr) -> Vec<OsString> {
     if !all.iter().any(|argument| argument == "--test") {
         return all;
     }
@@ -58,7 +90,7 @@ mod tests {
     use super::*;
 
     fn of(arguments: &[&str]) -> Vec<OsString> {
-        of_documentation(arguments.iter().map(OsString::from), OsStr::new("doc"))
+        of_documentation(arguments.iter().map(OsString::from).collect(), OsStr::new("doc"))
     }
 
     #[test]
@@ -71,5 +103,17 @@ mod tests {
     #[test]
     fn what_is_no_test_stays() {
         assert_eq!(of(&["-vV"]), ["-vV"]);
+    }
+
+    #[test]
+    fn a_crate_that_was_built_again_is_checked_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let built = folder.path().join("liba.rlib");
+        let given = [OsString::from("--extern"), OsString::from(format!("a={}", built.display()))];
+        std::fs::write(&built, "first").unwrap();
+        let first = inputs(&given).unwrap();
+        assert_eq!(inputs(&given).unwrap(), first);
+        std::fs::write(&built, "second").unwrap();
+        assert_ne!(inputs(&given).unwrap(), first);
     }
 }
