@@ -455,7 +455,7 @@ pub struct Paper {
     #[arg(value_name = "TABLE")]
     pub tables: Vec<String>,
 
-    /// Write an HTML page with the tables and figures to this folder, and every figure as SVG and PNG
+    /// Write an HTML page with the tables and figures to this folder, every table as CSV, and every figure as SVG and PNG
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 

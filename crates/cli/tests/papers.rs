@@ -20,7 +20,13 @@ fn formulas_are_printed_and_written_without_a_simulation() {
     let bench = Bench::new();
     let ran = bench.run(&["paper", "hawley1989", "table01", "table02", "--strict", "--out", "found"]).ok();
     assert!(ran.out.contains("162.8") && ran.out.contains("✓ met"), "{}", ran.out);
-    assert_eq!(files_below(&bench.path("found")).len(), 1, "a page, and no figure that shows these tables");
+    assert_eq!(
+        files_below(&bench.path("found")).len(),
+        3,
+        "a page, two tables, and no figure that shows these tables"
+    );
+    let table = std::fs::read_to_string(bench.path("found").join("table01.csv")).expect("a table");
+    assert!(table.lines().skip(1).all(|line| line.ends_with(",formula")), "{table}");
 
     let ran = bench.run(&["paper", "hawley1989", "table02", "--json"]).ok();
     let lines: Vec<serde_json::Value> =

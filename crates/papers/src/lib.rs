@@ -8,6 +8,7 @@
 
 mod calibrate;
 mod compare;
+mod csv_table;
 mod expression;
 mod figures;
 mod findings;

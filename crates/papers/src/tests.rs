@@ -16,6 +16,7 @@ use crate::study::{Class, Embedded, Folder, Reference, Study};
 use crate::{How, PaperError, find, reference, run, studies};
 
 mod documents;
+mod each_output;
 mod files;
 mod golden;
 mod lamont1998;
@@ -447,6 +448,6 @@ fn files_are_written_for_the_tables_that_were_run() {
     results.tables.retain(|table| table.table.name == "unloaded_min");
     let written = crate::write(&results, &folder.path().join("new")).unwrap();
     let names: Vec<_> = written.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
-    assert_eq!(names, ["hawley1989.html", "figure-09.svg", "figure-09.png"]);
+    assert_eq!(names, ["hawley1989.html", "unloaded_min.csv", "figure-09.svg", "figure-09.png"]);
     assert!(written.iter().all(|path| path.metadata().unwrap().len() > 1000));
 }

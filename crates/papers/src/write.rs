@@ -1,10 +1,11 @@
-//! Results as files: one HTML page, and every figure as SVG and PNG.
+//! Results as files: one HTML page, every table as CSV, and every figure as SVG and PNG.
 
 use std::path::{Path, PathBuf};
 
 use trunkline_report::DRAWS_PNG;
 use trunkline_report::chart::{png, render};
 
+use crate::csv_table::csv;
 use crate::figures::figures;
 use crate::html::html;
 use crate::results::Results;
@@ -41,8 +42,8 @@ pub fn picture(results: &Results, id: &str) -> Option<String> {
     Some(render(&figure.chart, figure.file_frame(), &figure.id))
 }
 
-/// Writes `NAME.html` (the study's name) and `figure-NN.svg` and `.png` of every figure into a folder, which is made if
-/// it is missing, and says which files those are, the page first.
+/// Writes `NAME.html` (the study's name), `TABLE.csv` of every table, and `figure-NN.svg` and `.png` of every figure into a
+/// folder, which is made if it is missing, and says which files those are, the page first.
 ///
 /// # Errors
 /// If the folder or a file cannot be written.
@@ -60,6 +61,11 @@ pub fn write(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, WriteE
         Ok(())
     };
     put(format!("{}.html", results.study.name), html(results).as_bytes())?;
+    for table in &results.tables {
+        let name = format!("{}.csv", table.table.name);
+        let path = directory.join(&name);
+        put(name, &csv(table).map_err(|error| WriteError::File { path, source: error.into() })?)?;
+    }
     for figure in figures(results) {
         let svg = render(&figure.chart, figure.file_frame(), &figure.id);
         put(format!("{}.svg", figure.id), svg.as_bytes())?;
