@@ -355,6 +355,36 @@ mod tests {
         assert!(said("20 Mbit/s, 1 h").contains("up to 9 GB are in flight"), "{}", said("20 Mbit/s, 1 h"));
     }
 
+    /// The text behind an option in a line of a shell, with a trace that exists.
+    fn value(line: &str, option: &str) -> Option<String> {
+        let (_, rest) = line.split_once(&format!("{option} "))?;
+        let quote = rest.chars().next().filter(|first| ['"', '\''].contains(first));
+        let text = rest.trim_start_matches(['"', '\'']).split(quote.unwrap_or(' ')).next()?;
+        let trace = concat!("trace=", env!("CARGO_MANIFEST_DIR"), "/../../examples/cellular.up");
+        let words = text.split(',').map(|word| if word.starts_with("trace=") { trace } else { word });
+        Some(words.collect::<Vec<_>>().join(","))
+    }
+
+    #[test]
+    fn what_the_page_about_other_emulators_says_is_understood() {
+        let page = include_str!("../../../../docs/emulators.md");
+        let mut count = 0;
+        for row in page.lines().filter(|line| line.starts_with('|')) {
+            let ours = row.trim_matches('|').split(" | ").nth(1).unwrap_or_default();
+            for line in ours.split('`').skip(1).step_by(2).filter(|line| !line.contains("...")) {
+                let [link, up, down] = ["--link", "--up", "--down"].map(|option| value(line, option));
+                // Some rows show one direction of two.
+                let other = up.clone().filter(|up| up.starts_with("trace="));
+                let words = LinkWords { link, up, down: down.or(other) };
+                if words.is_given() {
+                    assert!(load(&words).is_ok(), "{line}: {}", load(&words).unwrap_err().message);
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 20, "{count} lines");
+    }
+
     #[test]
     fn wrong_words_are_refused_where_they_stand() {
         let wrong = [
