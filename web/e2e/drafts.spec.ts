@@ -142,6 +142,11 @@ test('drafts are in folders, and templates are copied', async ({ page }) => {
   await open();
   await expect(dialog.getByRole('heading', { name: 'Drafts', exact: true })).toBeVisible();
   await expect(dialog.getByRole('heading', { name: 'Drafts in calls' })).toBeVisible();
+  // Examples are grouped, each with a sentence.
+  const topic = dialog.getByRole('heading', { name: 'Wi-Fi and mobile networks' });
+  await topic.scrollIntoViewIfNeeded();
+  await expect(dialog.getByRole('button', { name: /phones in one cell How many simultaneous calls .* phones\.toml/ })).toBeVisible();
+  await picture(page, 'examples');
 });
 
 test('several are selected, copied, pasted and removed together', async ({ page }) => {

@@ -207,3 +207,29 @@ test('the view stays where it is while a host is dragged', async ({ page }) => {
   await page.mouse.up();
   await expect(page.getByRole('button', { name: 'Close the properties' })).toBeVisible();
 });
+
+test('what is added is in sight', async ({ page }) => {
+  await draft(page, EMPTY);
+  await page.goto(at('/edit'));
+  const add = page.getByRole('group', { name: 'Add to the drawing' }).getByRole('button', { name: 'Host' });
+  const hosts = page.locator('.svelte-flow__node');
+  for (let count = 1; count <= 5; count += 1) {
+    await add.click();
+    await expect(hosts).toHaveCount(count);
+    await expect.poll(async () => {
+      const [area, boxes] = [await page.locator('.canvas').boundingBox(), await Promise.all((await hosts.all()).map((host) => host.boundingBox()))];
+      return boxes.every((box) => area && box && box.x >= area.x && box.x + box.width <= area.x + area.width && box.y >= area.y && box.y + box.height <= area.y + area.height);
+    }, { message: `host ${count}` }).toBe(true);
+  }
+});
+
+test('on a wide screen the properties stand beside the text', async ({ page }) => {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await draft(page, experiment('side by side'));
+  await page.goto(at('/edit'));
+  await expect(page.locator('.cm-line', { hasText: 'name = "side by side"' })).toBeVisible();
+  await page.getByLabel('duration', { exact: true }).fill('21 s');
+  await page.getByLabel('duration', { exact: true }).press('Enter');
+  await expect(page.locator('.cm-line', { hasText: 'duration = "21 s"' })).toBeVisible();
+  await picture(page, 'side-by-side');
+});

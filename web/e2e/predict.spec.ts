@@ -189,7 +189,11 @@ test('how many phones fit is answered after one click', async ({ page }) => {
   await page.goto(`${server()}/`);
   await page.getByRole('button', { name: /How many phones fit/ }).click();
   await expect(page).toHaveURL(/#\/plan\?job=.*example=phones/);
+  // Long before the answer, what was tried is there with its figures.
+  await expect(page.getByText(/^hosts\.phone\.count = 20, tried once: down\.loss-and-late < 1 % holds \(.* %\), up\.each\.mos > 4 holds/)).toBeVisible();
   await expect(page.getByText(/\d+ is the largest value shown to keep the limits/)).toBeVisible({ timeout: 200_000 });
   await expect(page.getByLabel('of the key')).toHaveValue('hosts.phone.count');
+  // A loss of nearly all does not hide where the limit is.
+  await expect(page.getByText('Figures of more than 4\u202f% are drawn at the upper edge; the table has them.').or(page.getByText('Figures of more than 4 % are drawn at the upper edge; the table has them.'))).toBeVisible();
   await picture(page, 'phones-fit');
 });

@@ -167,6 +167,23 @@ test('beside the latency stand throughput, queues, congestion windows and retran
   // One key shows all of it again, in either.
   await page.getByRole('group', { name: /^Latency of/ }).press('0');
   await expect.poll(async () => (await drawn()) === whole).toBe(true);
+  // What was repeated has its causes, as in the report.
+  await expect(table('Retransmissions').first().getByRole('row', { name: /^bulk: (fast|RACK|tail loss probe|timeout)/ }).first()).toBeAttached();
+  await expect(page.getByText(/^Segments retransmitted until then, all and by cause/)).toBeVisible();
+  await chart('Retransmissions').scrollIntoViewIfNeeded();
+  await picture(page, 'retransmissions');
+  // With Ctrl the wheel zooms every kind of chart; alone it scrolls the page.
+  for (const one of [chart('Queues'), page.locator('.scatter')]) {
+    await one.getByRole('group', { name: /Chart/ }).hover();
+    await page.mouse.wheel(0, -10);
+    await expect(one.getByRole('button', { name: 'Zoom out' })).toBeDisabled();
+    await page.keyboard.down('Control');
+    await page.mouse.wheel(0, -10);
+    await page.keyboard.up('Control');
+    await expect(one.getByRole('button', { name: 'Zoom out' })).toBeEnabled();
+    await one.getByRole('button', { name: 'All', exact: true }).click();
+    await expect(one.getByRole('button', { name: 'Zoom out' })).toBeDisabled();
+  }
 });
 
 test('what was sent and what is heard play in step, one key switches, and missing pieces are marked', async ({ page, request }) => {
@@ -537,6 +554,16 @@ test('a run that was stopped is resumed where it is watched', async ({ page, req
   await expect.poll(received).toBeGreaterThan(0);
   await page.getByRole('button', { name: 'Stop' }).click();
   await expect(page.getByRole('button', { name: 'Resume' })).toBeVisible();
+});
+
+test('a table that is wider than the page says so at its edge', async ({ page, request }) => {
+  const id = await run(request, experiment('wide', { seconds: 1, repetitions: 1 }));
+  await page.goto(at(`/runs/${id}?tab=figures`));
+  const table = page.getByRole('region', { name: 'Figures of voice' });
+  await page.getByRole('checkbox', { name: 'all figures' }).check();
+  await expect.poll(() => table.evaluate((region) => region.scrollWidth > region.clientWidth)).toBe(true);
+  // Shades that stay at the edges, and covers of them that scroll with the table.
+  expect(await table.evaluate((region) => getComputedStyle(region).backgroundAttachment)).toBe('local, local, scroll, scroll, scroll');
 });
 
 test('two runs are compared, and a third tick leaves them ticked', async ({ page, request }) => {

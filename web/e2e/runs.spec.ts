@@ -161,6 +161,10 @@ test('after a restart of the server the page of a job says that it is over, and 
   const address = `http://127.0.0.1:${server.port}`;
   const client = await playwright.request.newContext();
   try {
+    // A search that has ended is in the store.
+    const planned = experiment('planned before a restart', { seconds: 1 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, '');
+    const { job: search } = (await (await client.post(`${address}/api/v1/plan`, { data: { text: planned, maximise: 'flow.voice.count', between: ['1', '4'], backend: 'sim' } })).json()) as { job: string };
+    await expect.poll(async () => (await (await client.get(`${address}/api/v1/jobs/${search}`)).json()).state, { timeout: 60_000 }).toBe('done');
     const text = LIVE.replace('"6 s"', '"3 s"\nrepetitions = 3').replace('watched by two', 'begun before a restart');
     const { job } = (await (await client.post(`${address}/api/v1/runs`, { data: { text, backend: 'live' } })).json()) as { job: string };
     const page = await context.newPage();
@@ -175,6 +179,10 @@ test('after a restart of the server the page of a job says that it is over, and 
     await page.getByRole('button', { name: 'Resume' }).click();
     await expect(page).not.toHaveURL(new RegExp(job));
     await expect(page.getByRole('link', { name: 'See the results' })).toBeVisible({ timeout: 60_000 });
+    await page.goto(`${address}/#/plan`);
+    await page.getByRole('region', { name: 'Earlier' }).getByRole('link', { name: 'the largest flow.voice.count' }).click();
+    await expect(page.getByText(/is the largest value|keeps? the limits/).first()).toBeVisible();
+    await picture(page, 'kept-plan');
   } finally {
     await context.close();
     await client.dispose();
@@ -218,7 +226,6 @@ test('a run is tagged, found by its tag, and deleted after a question', async ({
 
   await page.goto(at('/runs'));
   await page.getByLabel('Tag', { exact: true }).fill('before the concert');
-  await page.getByLabel('Tag', { exact: true }).press('Enter');
   await expect(page.getByText('1 of 1 run')).toBeVisible();
   await page.getByRole('link', { name: 'to be tagged and deleted' }).click();
   await page.getByRole('button', { name: 'Take the tag before the concert away' }).click();
@@ -259,6 +266,12 @@ test('a plan ends in an experiment', async ({ page }) => {
   await draft(page, experiment('planned', { seconds: 3 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, ''));
   await page.goto(at('/plan'));
   await expect(page.getByText('flow.voice.loss < 1 %')).toBeVisible();
+  // What is wrong is said in one line.
+  await page.getByLabel('of the key').fill('flow.voice.conut');
+  await page.getByRole('button', { name: 'Search' }).click();
+  const wrong = page.getByRole('alert');
+  await expect(wrong).toHaveText('unknown key flow.voice.conut; did you mean flow.voice.count?');
+  expect((await wrong.boundingBox())?.height).toBeLessThan(40);
   await page.getByLabel('of the key').fill('flow.voice.count');
   await page.getByRole('button', { name: 'Search' }).click();
   await expect(page.getByText(/is the largest value shown to keep the limits/)).toBeVisible({ timeout: 150_000 });
@@ -279,7 +292,10 @@ test('a probe ends in advice and in an experiment', async ({ page }) => {
   await page.getByLabel('For', { exact: true }).selectOption('telephony');
   await page.getByRole('button', { name: 'Measure' }).click();
   await expect(page.getByRole('progressbar')).toBeVisible();
+  // What was measured so far is said while it goes on.
+  await expect(page.getByRole('region', { name: 'Progress' }).getByText(/^udp, .*: round trip [\d.]+ ms, p99 [\d.]+ ms; \d+ of \d+ lost$/).first()).toBeVisible();
   await expect(page.getByRole('heading', { name: 'For telephony' })).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByRole('cell', { name: /^\d+ of \d+$/ }).first()).toBeVisible();
   await picture(page, 'advised');
   // The result says why, from its numbers; a reload keeps it, its commands are copied, and it is printed without the form.
   await expect(page.getByText(/The highest mean opinion score, [\d.]+ \(R = \d+\): .* from mouth to ear/)).toBeVisible();
@@ -309,6 +325,12 @@ test('published studies stand beside ours', async ({ page }) => {
   await tables.first().locator('summary').click();
   await expect(tables.first().getByRole('columnheader').first()).toBeVisible();
   await picture(page, 'study');
+  // Goals name tables and columns as people do.
+  await expect(page.getByRole('listitem').filter({ hasText: /^✓\s*met/ }).filter({ hasText: 'Throughput of bulk transfers, 1 and 4 conversations, throughput per conversation, B/s: median error at most 3 %' })).toBeVisible();
+  // Its files are edited here, with the hosts that they name.
+  await page.getByRole('button', { name: 'Open in the editor: throughput.toml' }).click();
+  await expect(page.getByLabel('Name of the file')).toHaveValue('hawley1989-throughput.toml');
+  await expect(page.getByText('No problems')).toBeVisible();
 });
 
 test('each cell of a study says what it is worth as a prediction, and each class has its errors', async ({ page, request }) => {

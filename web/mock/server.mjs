@@ -59,7 +59,9 @@ function check({ text }) {
 
 function drawing(text) {
   const { file, problems } = read(text);
-  if (!file) return { problems };
+  // It does not know where keys stand.
+  const places = [];
+  if (!file) return { problems, places };
   const hosts = Object.entries(file.hosts ?? {}).map(([name, keys], index) => ({
     name, x: keys.position?.[0] ?? 60 + (index % 4) * 320, y: keys.position?.[1] ?? 60 + Math.floor(index / 4) * 180, placed: 'position' in keys, count: keys.count ?? 1, agent: keys.agent, keys,
   }));
@@ -74,7 +76,7 @@ function drawing(text) {
   const experiment = Object.fromEntries(Object.entries(file).filter(([key]) => !['hosts', 'link', 'flow', 'bundle', 'sweep', 'limits'].includes(key)));
   const sweep = Object.entries(file.sweep ?? {}).map(([key, values]) => ({ key, values }));
   const limits = Object.entries(file.limits ?? {}).map(([key, limit]) => ({ key, limit }));
-  return { drawing: { title: file.name ?? '', hosts, links, flows, bundles, experiment, sweep, limits }, problems };
+  return { drawing: { title: file.name ?? '', hosts, links, flows, bundles, experiment, sweep, limits }, problems, places };
 }
 
 /** Unlike the server, this loses comments. */
@@ -117,7 +119,7 @@ const routes = {
   'GET /examples': () =>
     readdirSync(examples).filter((file) => file.endsWith('.toml')).map((file) => {
       const text = readFileSync(join(examples, file), 'utf8');
-      return { name: file.replace('.toml', ''), title: /^name = "(.*)"/m.exec(text)?.[1] ?? file, text };
+      return { topic: 'All', name: file.replace('.toml', ''), title: /^name = "(.*)"/m.exec(text)?.[1] ?? file, text };
     }),
   'POST /check': check,
   'POST /drawing': ({ text }) => drawing(text),

@@ -27,8 +27,10 @@ class Server {
   }
 
   private drawn(text: string) {
-    if (text.includes('broken')) return { problems: [] };
-    return { drawing: { title: text, hosts: [], links: [], flows: [], bundles: [], experiment: {}, sweep: [], limits: [] }, problems: [] };
+    const at = text.indexOf('wrong');
+    const places = at < 0 ? [] : [{ path: ['hosts', 'wrong'], from: at, to: at + 5 }];
+    if (text.includes('broken')) return { problems: [], places };
+    return { places, drawing: { title: text, hosts: [], links: [], flows: [], bundles: [], experiment: {}, sweep: [], limits: [] }, problems: [] };
   }
 
   private answer(body: unknown, status = 200): Response {

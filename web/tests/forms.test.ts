@@ -9,6 +9,7 @@ import { allowed, facts, notices, pasted } from '../src/agents/status';
 import type { Drawing } from '../src/api/types';
 import { classesOf, classMark, shareText } from '../src/papers/classes';
 import { fit, nearness } from '../src/papers/errors';
+import { goalText } from '../src/papers/names';
 import type { PaperCell, PaperTable } from '../src/papers/types';
 import { fileName, outcomeWord, shortKey, statusText } from '../src/results/words';
 import { detail, isOver, pageOf } from '../src/run/job';
@@ -100,6 +101,13 @@ describe('studies', () => {
   test('have their errors by class with the digits of the terminal', () => {
     expect([0.0274, 0.02, 1.27, 0, null].map((share) => shareText(share))).toEqual(['2.7\u202f%', '2\u202f%', '127\u202f%', '0\u202f%', '–']);
     expect([0.02, -0.093, 1.156, -0.0001].map((share) => shareText(share, true))).toEqual(['+2.0\u202f%', '\u22129.3\u202f%', '+116\u202f%', '0.0\u202f%']);
+  });
+
+  test('have goals in words', () => {
+    const tables = [{ name: 'loaded', title: 'Delay beside bulk' }];
+    expect(goalText('loaded mean_ms: median error at most 10 %', tables)).toBe('Delay beside bulk, mean, ms: median error at most 10 %');
+    expect(goalText('loaded mean_ms, a formula of the paper: as printed', tables)).toBe('Delay beside bulk, mean, ms, a formula of the paper: as printed');
+    expect(goalText('loaded delay of the FIFO over that of round robin', tables)).toBe('loaded delay of the FIFO over that of round robin');
   });
 
   test('nearness in words', () => {

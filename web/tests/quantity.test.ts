@@ -32,7 +32,7 @@ describe('numbers', () => {
     expect(showEstimate('time', { mean: 0.051536, ci95: 0.00043 })).toBe('51.54 ± 0.43 ms');
     expect(showEstimate('rate', { mean: 63997, ci95: 150 })).toBe('64.00 ± 0.15 kbit/s');
     expect(showEstimate('time', { mean: 0.0515, ci95: null })).toBe('51.5 ms');
-    expect(showEstimate('share', { mean: 0, ci95: 0 })).toBe('0 ± 0 %');
+    expect(showEstimate('share', { mean: 0, ci95: 0 })).toBe('0 %');
     expect(showEstimate('time', { mean: 0.0123, ci95: 1.2 })).toBe('12 ± 1200 ms');
     expect(showEstimate('time', undefined)).toBe('–');
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { curve, valueAt } from '../src/results/cdf';
 import { figuresOf, isOfFlow, pointName, swept } from '../src/results/figures';
-import { isLogarithmic, sweptAxis } from '../src/results/sweep';
+import { isLogarithmic, kindOver, sweptAxis } from '../src/results/sweep';
 import { settle, traceOf } from '../src/results/pick';
 import { commonUnit, showEstimate } from '../src/results/quantity';
 import type { Report, Run } from '../src/results/types';
@@ -125,6 +125,9 @@ describe('the axis of what was swept', () => {
     const { ticks, log, min, max } = axis(['fifo', '{ kind = "round-robin", quantum = "64 B" }'], null);
     expect(ticks?.map(({ at, text }) => [at, text])).toEqual([[0, 'fifo'], [1, 'round-robin']]);
     expect([log, min, max]).toEqual([false, -0.3, 1.3]);
+    // Nothing lies between two words, so no line joins them.
+    const over = (numbers: number[] | null) => kindOver({ key: '', unit: '', values: [], numbers } as Parameters<typeof kindOver>[0]);
+    expect([over(null), over([1, 2])]).toEqual(['scatter', 'line']);
     const alike = axis(['codel', '{ kind = "fifo", limit = "16 KiB" }', 'fifo'], null);
     expect(alike.ticks?.map(({ text }) => text)).toEqual(['codel', 'fifo, limit 16 KiB', 'fifo']);
   });
@@ -186,7 +189,7 @@ describe('differing settings', () => {
   test('changed, added and removed settings are named', () => {
     expect(differing(file('1 Mbit/s', { packets: 10 }), file('2 Mbit/s'))).toEqual([
       { key: 'link.trunk.rate', a: '1 Mbit/s', b: '2 Mbit/s' },
-      { key: 'link.trunk.queue.packets', a: '10', b: null },
+      { key: 'link.trunk.queue', a: '{ kind = "fifo", packets = 10 }', b: '{ kind = "fifo" }' },
     ]);
   });
 

@@ -36,7 +36,7 @@ test('a moment without packets says what was recorded of it, and no cause', () =
   expect(recorded({ ...moment, latency: undefined }, { flows, stalls, queues: [queue('trunk a>b', [0, 0, 9])] }).sentence).toBe('It was lost; when it was sent, nothing waited at a link');
   expect(recorded(moment, { flows, stalls, queues: [] }).sentence).toBe('412\u202fms');
   // Of TCP's windows and the machine's stalls it has the part around it.
-  const bulk = { flow: 'bulk', t: [], throughput: [], sampled: [0, 1, 2, 3], retransmissions: [0, 0, 1, 1], window: [1, 2, 3, 4], in_flight: [], slow_start_threshold: [], round_trip: [], pacing_rate: [] };
+  const bulk = { flow: 'bulk', t: [], throughput: [], sampled: [0, 1, 2, 3], retransmissions: [0, 0, 1, 1], retransmissions_by_cause: {}, window: [1, 2, 3, 4], in_flight: [], slow_start_threshold: [], round_trip: [], pacing_rate: [] };
   const more = recorded(moment, { flows: [bulk], queues: [], stalls: [[0.1, 0.2], [0.4, 0.6], [2.5, 2.6]] });
   expect(more.connections).toEqual([{ flow: 'bulk', member: 'bulk', t: [1], window: [2] }]);
   expect(more.stalls).toEqual([[0.4, 0.6]]);

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Drawing, FormKey, FormSchema } from '../src/api/types';
 import { copied, pasted } from '../src/editor/canvas/copied';
-import { places } from '../src/editor/locate';
 import { placeProblems } from '../src/editor/items';
 import { fixOf, meaningOf, spotAt, wordsAt } from '../src/editor/text/meaning';
 
@@ -68,15 +67,15 @@ test('a key is explained with the values that it takes', () => {
 });
 
 test('units as people write them are mended', () => {
-  const fix = (text: string, written: string) => {
+  const fix = (text: string, written: string, ...keys: string[]) => {
     const line = text.slice(0, text.indexOf(written)).split('\n').length;
     const column = (text.split('\n')[line - 1] ?? '').indexOf(written) + 1;
-    const [problem] = placeProblems([{ message: 'no such unit', line, column, end_line: line, end_column: column + written.length }], text, places(text));
+    const [problem] = placeProblems([{ message: 'no such unit', line, column, end_line: line, end_column: column + written.length }], text, [{ path: ['link', 'line', ...keys], from: text.indexOf(written), to: text.indexOf(written) + written.length }]);
     return problem && fixOf(text, problem, SCHEMA, DRAWING)?.text;
   };
-  expect(fix(TEXT, '"1.5Mbps"')).toBe('"1.5 Mbit/s"');
-  expect(fix(TEXT.replace('"5 ms"', '20'), '20')).toBe('"20 ms"');
-  expect(fix(TEXT.replace('"5 ms"', '"7 lightyears"'), '"7 lightyears"')).toBeUndefined();
+  expect(fix(TEXT, '"1.5Mbps"', 'rate')).toBe('"1.5 Mbit/s"');
+  expect(fix(TEXT.replace('"5 ms"', '20'), '20', 'queue', 'target')).toBe('"20 ms"');
+  expect(fix(TEXT.replace('"5 ms"', '"7 lightyears"'), '"7 lightyears"', 'queue', 'target')).toBeUndefined();
 });
 
 test('what is copied comes again under other names, connected as before', () => {

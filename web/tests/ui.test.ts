@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { match } from '../src/router.svelte';
 import { described, extent, fitting, lowerBound, nearest, padded, paintLine, paintPoints, type ChartSeries, type Plot } from '../src/ui/chart';
 import { figure, quantity, scaled, span } from '../src/ui/format';
+import { live, notify } from '../src/ui/live.svelte';
 import { sorted } from '../src/ui/table';
 
 describe('figures', () => {
@@ -39,6 +40,17 @@ describe('figures', () => {
     expect(span(86_400)).toBe('24\u202fh');
     expect(span(9000)).toBe('2\u202fh 30\u202fmin');
   });
+});
+
+test('messages go by themselves: errors after half a minute, others sooner', () => {
+  vi.useFakeTimers();
+  notify('it failed', 'bad');
+  notify('it is done', 'good');
+  vi.advanceTimersByTime(10_000);
+  expect(live.toasts.map(({ text }) => text)).toEqual(['it failed']);
+  vi.advanceTimersByTime(25_000);
+  expect(live.toasts).toEqual([]);
+  vi.useRealTimers();
 });
 
 describe('routes', () => {
@@ -80,6 +92,8 @@ describe('charts', () => {
       }
     }
     expect(padded({ min: 0.001, max: 1 }, axis, 'y').min).toBe(0);
+    // A latency that never changes is shown near its value.
+    expect(padded({ min: 4, max: 4 }, axis, 'x')).toEqual({ min: 3.6, max: 4.4 });
   });
   test('the first index is found', () => {
     expect(lowerBound([1, 2, 2, 5], 2)).toBe(1);

@@ -24,6 +24,9 @@ pub trait Observer {
     /// A step begins, with so much of the budget left.
     fn begins(&self, _step: &Step, _left: Duration) {}
 
+    /// A step was measured.
+    fn measured(&self, _step: &Step, _found: &Measured) {}
+
     /// A step could not be made.
     fn failed(&self, _step: &Step, _why: &str) {}
 
@@ -62,8 +65,9 @@ pub fn probe(question: Question, prober: &mut dyn Prober, observer: &dyn Observe
         if observer.is_stopped() && found.as_ref().map_or(true, is_empty) {
             break; // it was cut short, which says nothing of the network
         }
-        if let Err(why) = &found {
-            observer.failed(&step, why);
+        match &found {
+            Ok(measured) => observer.measured(&step, measured),
+            Err(why) => observer.failed(&step, why),
         }
         plan.found(&step, found, prober.now());
     }

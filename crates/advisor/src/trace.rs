@@ -1,7 +1,11 @@
 //! What was measured of one configuration.
 
+use core::fmt;
+
 use trunkline_core::{Duration, Rate};
 use trunkline_metrics::PerMille;
+
+use crate::words::ms;
 
 /// What one measurement of a configuration found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +31,18 @@ pub struct Trace {
     /// From when a block was due to when all of it was back; `None` of one of which something did not come back before the
     /// measurement ended.
     pub round_trips: Vec<Option<Duration>>,
+}
+
+/// `round trip 21.4 ms, p99 23.1 ms; 1 of 198 lost`
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match RoundTrips::of(core::iter::once(self)) {
+            Some(RoundTrips { blocks, lost, median, p99, .. }) => {
+                write!(f, "round trip {}, p99 {}; {lost} of {blocks} lost", ms(median), ms(p99))
+            }
+            None => write!(f, "nothing of {} blocks came back", self.round_trips.len()),
+        }
+    }
 }
 
 /// Round trips in figures.
@@ -71,5 +87,20 @@ impl RoundTrips {
             slowest: Duration::from_nanos(last),
             deviation: Duration::from_nanos((apart / u128::from(count)) as u64),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measurement_is_said_in_a_line() {
+        let trace = |round_trips: &[Option<u64>]| Trace {
+            round_trips: round_trips.iter().map(|ms| ms.map(Duration::from_millis)).collect(),
+        };
+        let some = trace(&[Some(20), None, Some(21), Some(120)]);
+        assert_eq!(some.to_string(), "round trip 21.0 ms, p99 120 ms; 1 of 4 lost");
+        assert_eq!(trace(&[None, None]).to_string(), "nothing of 2 blocks came back");
     }
 }

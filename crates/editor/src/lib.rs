@@ -6,6 +6,7 @@ mod drawing;
 mod edit;
 pub mod form;
 mod json_schema;
+mod keys;
 mod places;
 
 pub use drawing::{
@@ -14,6 +15,7 @@ pub use drawing::{
 pub use edit::{Edit, Section, apply};
 pub use form::form_schema;
 pub use json_schema::json_schema;
+pub use keys::{KeyPlace, key_places};
 
 #[cfg(test)]
 mod drawing_tests;

@@ -41,6 +41,16 @@ pub struct Retransmissions {
     pub spurious: Option<u64>,
 }
 
+impl Retransmissions {
+    /// The names of the causes.
+    pub const CAUSES: [&'static str; 5] = ["fast", "RACK", "tail loss probe", "timeout", "spurious"];
+
+    /// The numbers by cause, in the order of [`Retransmissions::CAUSES`].
+    pub fn by_cause(&self) -> [Option<u64>; 5] {
+        [self.fast, self.rack, self.tail_probe, self.timeout, self.spurious]
+    }
+}
+
 /// Keeps samples at regular intervals. When there would be more than [`ConnectionOverTime::SAMPLES`], it drops every second
 /// one and doubles the interval.
 #[derive(Clone, Debug)]

@@ -19,6 +19,8 @@ use crate::work::Work;
 pub trait Observer: trunkline_runner::Observer {
     /// A value was judged; a sentence.
     fn judged(&self, sentence: &str);
+    /// A value was tried once, to find the edge roughly; a sentence with its figures.
+    fn tried(&self, _sentence: &str) {}
     /// The edges were probed and the plan itself begins.
     fn estimated(&self, _forecast: &Forecast) {}
     /// The forecast for the whole rest, after each round.

@@ -1,7 +1,7 @@
 //! What was found, in sentences.
 
 use trunkline_core::count;
-use trunkline_experiment::{Axis, Limit, Operator};
+use trunkline_experiment::{Axis, Figure, Limit, Operator};
 use trunkline_metrics::Estimate;
 
 use crate::judge::{EARLY, Judged};
@@ -57,15 +57,18 @@ pub(crate) fn limit(limit: &Limit) -> String {
     format!("{} {}", short(&limit.key), limit.condition)
 }
 
+/// `1.2 %`
+fn shown(limit: &Limit, mean: f64) -> String {
+    trunkline_report::limit_figure(limit, &Estimate { mean, ..Estimate::default() })
+}
+
 /// `1.2 %, at most 1.3 %`: the mean, and the bound with which the verdict was made.
 pub(crate) fn figure(limit: &Limit, judged: &Judged) -> String {
     match judged.estimate {
         Some(estimate) => {
             // Equal repetitions differ by rounding only.
             let half = judged.half_width.filter(|half| *half > estimate.mean.abs() * 1e-9);
-            let show = |mean| {
-                trunkline_report::limit_figure(limit, &Estimate { mean, confidence95: None, ..estimate })
-            };
+            let show = |mean| shown(limit, mean);
             let is_upper = matches!(limit.operator, Operator::Less | Operator::AtMost);
             // The bound is on the side of the limit.
             let bound = match (half, limit.operator.holds(estimate.mean, limit.bound) == is_upper) {
@@ -149,6 +152,22 @@ pub(crate) fn trial(plan: &Plan, limits: &[Limit], combination: &str, trial: &Tr
         None => format!(" ({})", count(trial.repetitions.into(), "repetition")),
     };
     format!("{key} = {value}{at} {}{times}", outcome(limits, trial))
+}
+
+/// `flow.voice.count = 12 (trunk.mbs = 32), tried once: voice.loss < 1 % holds (0.2 %)`
+pub(crate) fn tried(plan: &Plan, choice: &[usize], value: u64, figures: &[Figure]) -> String {
+    let combination = combination(&plan.axes, choice, |_| true);
+    let at = if combination.is_empty() { String::new() } else { format!(" ({combination})") };
+    let of_limit = |(one, figure): (&Limit, &Figure)| match figure {
+        Figure::Value(mean) => {
+            let holds = if one.operator.holds(*mean, one.bound) { "holds" } else { "is broken" };
+            Some(format!("{} {holds} ({})", limit(one), shown(one, *mean)))
+        }
+        Figure::NotApplicable => None,
+        Figure::NotMeasured => Some(format!("{} not measured", limit(one))),
+    };
+    let limits: Vec<String> = plan.first.limits.iter().zip(figures).filter_map(of_limit).collect();
+    format!("{} = {}{at}, tried once: {}", plan.key.key(), plan.key.written(value), limits.join(", "))
 }
 
 /// The answer for one combination, in a sentence.

@@ -213,6 +213,8 @@ impl<'p> Work<'p> {
             let first = cell.samples.get(&one.value).and_then(|samples| samples.repetitions.values().next());
             if let Some(sample) = first {
                 let keeps = judge::once(&self.plan.first.limits, &sample.measured.figures);
+                let figures = &sample.measured.figures;
+                observer.tried(&crate::text::tried(self.plan, &cell.choice, one.value, figures));
                 cell.probe.tell(one.value, if keeps { Verdict::Kept } else { Verdict::Broken });
             }
         }

@@ -57,6 +57,7 @@ pub(crate) type Shared = axum::extract::State<Arc<App>>;
 
 impl App {
     pub(crate) fn new(options: crate::Options, access: Access) -> App {
+        let jobs = Jobs::new(options.store.directory());
         App {
             store: options.store,
             place: options.place,
@@ -66,7 +67,7 @@ impl App {
             wire: options.wire,
             machine: trunkline_live::machine_description(),
             access,
-            jobs: Jobs::new(),
+            jobs,
             predictions: Predictions::new(),
             rewinds: Predictions::new(),
             answers: Answers::default(),

@@ -1,4 +1,4 @@
-//! The files that experiments name: those of one folder, and those of the examples, which are part of the program.
+//! The files that experiments name: those of one folder, and those of the examples and studies, which are part of the program.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,10 @@ use std::path::{Path, PathBuf};
 use trunkline_experiment::{Files, FilesError};
 
 /// What the examples name, so that each of them can be run wherever the server was started.
-const OF_EXAMPLES: [(&str, &[u8]); 4] = [
+const OF_EXAMPLES: [(&str, &[u8]); 3] = [
     ("speech.wav", include_bytes!("../../../examples/speech.wav")),
     ("cellular.down", include_bytes!("../../../examples/cellular.down")),
     ("cellular.up", include_bytes!("../../../examples/cellular.up")),
-    (
-        "../papers/weaver1992/hosts/station.toml",
-        include_bytes!("../../../papers/weaver1992/hosts/station.toml"),
-    ),
 ];
 
 /// The largest file that an experiment may name: an hour of stereo sound.
@@ -29,13 +25,19 @@ pub(crate) struct ServedFiles {
 impl Files for ServedFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
         let read = self.read_served(path);
-        let example = OF_EXAMPLES.iter().find(|(name, _)| *name == path);
-        match example {
+        let example = OF_EXAMPLES.iter().find(|(name, _)| *name == path).map(|(_, bytes)| *bytes);
+        match example.or_else(|| of_study(path)) {
             _ if read.is_ok() || !self.has_no(path) => read,
-            Some((_, bytes)) => Ok(bytes.to_vec()),
+            Some(bytes) => Ok(bytes.to_vec()),
             None => trunkline_runner::learned(path).map_or(read, Ok),
         }
     }
+}
+
+/// A file of a study as an example names it: `../papers/weaver1992/hosts/station.toml`.
+fn of_study(path: &str) -> Option<&'static [u8]> {
+    let (study, file) = path.strip_prefix("../papers/")?.split_once('/')?;
+    Some(trunkline_papers::find(study)?.file(file)?.as_bytes())
 }
 
 impl ServedFiles {
@@ -110,7 +112,11 @@ mod tests {
         assert!(!files.read("cellular.down").unwrap().is_empty());
         assert!(!files.read("cellular.up").unwrap().is_empty());
         assert!(!files.read("../papers/weaver1992/hosts/station.toml").unwrap().is_empty());
+        assert!(!files.read("../papers/hawley1989/hosts/crab.toml").unwrap().is_empty());
         // By exactly these names.
+        for other in ["../papers/hawley1989/../hosts/crab.toml", "../papers/nothing/hosts/crab.toml"] {
+            assert!(files.read(other).is_err(), "{other}");
+        }
         for other in ["./speech.wav", "../speech.wav", "sub/speech.wav", "SPEECH.WAV"] {
             assert!(files.read(other).is_err(), "{other}");
         }

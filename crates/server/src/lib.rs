@@ -28,6 +28,7 @@ mod papers;
 mod predict;
 mod routes;
 mod transfer;
+mod whole;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

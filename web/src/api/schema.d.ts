@@ -385,6 +385,8 @@ export interface components {
         /** @description The drawing of an experiment file, with its problems. */
         Drawn: {
             drawing?: components["schemas"]["Drawing"] | null;
+            /** @description Places of its keys. */
+            places: components["schemas"]["KeyPlace"][];
             /** @description Problems of the file. */
             problems: components["schemas"]["Problem"][];
         };
@@ -437,6 +439,8 @@ export interface components {
         /** @description An experiment file after changes. */
         Edited: {
             drawing?: components["schemas"]["Drawing"] | null;
+            /** @description Places of its keys now. */
+            places: components["schemas"]["KeyPlace"][];
             /** @description Its problems now. */
             problems: components["schemas"]["Problem"][];
             /** @description The file; its comments and its layout are kept. */
@@ -461,6 +465,8 @@ export interface components {
             text: string;
             /** @description The text for people. */
             title: string;
+            /** @description A heading for several examples. */
+            topic: string;
         };
         /** @description A summary of an experiment file. */
         ExperimentSummary: {
@@ -530,6 +536,10 @@ export interface components {
             pacing_rate: (number | null)[];
             /** @description Segments that this connection had retransmitted until then. */
             retransmissions: number[];
+            /** @description The same by cause; null where the sender does not report it. Causes that never occurred are left out. */
+            retransmissions_by_cause: {
+                [key: string]: (number | null)[];
+            };
             /** @description Its smoothed round trip, in seconds; null before the first measured one. */
             round_trip: (number | null)[];
             /** @description When its first TCP connection was sampled. */
@@ -659,6 +669,8 @@ export interface components {
         };
         /** @description A job of the server. */
         Job: {
+            /** @description The time of its end. */
+            ended?: string | null;
             /** @description The reason for its failure. */
             error?: string | null;
             /** @description For addresses. */
@@ -733,6 +745,15 @@ export interface components {
             stages: components["schemas"]["AdviceStages"];
             /** @description The transport. */
             transport: string;
+        };
+        /** @description The place of a key or table in the text. */
+        KeyPlace: {
+            /** @description Offset of its start in the text, in UTF-16 code units. */
+            from: number;
+            /** @description `["flow", "voice", "source", "samples"]`; below `sweep` and `limits`, a dotted key is one part. */
+            path: string[];
+            /** @description Offset of the end of all that it holds, in the same units. */
+            to: number;
         };
         /** @description A learned path. */
         LearnedPath: {

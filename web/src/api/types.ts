@@ -12,6 +12,8 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 export type Tree = { [key: string]: Json };
 
 export type Problem = Schemas['Problem'];
+/** Where a key of the text stands. */
+export type Place = Schemas['KeyPlace'];
 export type Backend = Schemas['Backend'];
 export type ServerInfo = Schemas['ServerInfo'];
 

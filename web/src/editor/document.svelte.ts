@@ -3,12 +3,11 @@
  * the server, which keeps comments and layout; what is typed is checked a moment later. The history is one for both.
  */
 import { aborted, api, explain } from '../api/client';
-import type { Backend, Drawing, Edit, FormSchema, Summary } from '../api/types';
+import type { Backend, Drawing, Edit, FormSchema, Place, Summary } from '../api/types';
 import type { Draft } from './files';
 import { announce, notify } from '../ui/live.svelte';
 import { DRAGGED, History, type Step } from './history';
 import { placeProblems, type PlacedProblem } from './items';
-import { places, type Place } from './locate';
 
 /** How long after the last key a text is checked, in milliseconds. */
 const PAUSE_MS = 250;
@@ -25,6 +24,7 @@ export class ExperimentDocument {
   /** Whether the drawing shows an earlier text, because this one is not TOML. */
   stale = $state(false);
   problems = $state.raw<PlacedProblem[]>([]);
+  /** Where its keys stand. */
   places = $state.raw<Place[]>([]);
   summary = $state.raw<Summary | undefined>();
   backends = $state.raw<Partial<Record<Backend, string | null>> | undefined>();
@@ -150,7 +150,7 @@ export class ExperimentDocument {
           this.drawing = answer.drawing;
           this.stale = false;
         }
-        this.places = places(answer.text);
+        this.places = answer.places;
         this.problems = placeProblems(answer.problems, answer.text, this.places);
         if (!this.isDragged) announce(what);
         void this.check();
@@ -174,7 +174,7 @@ export class ExperimentDocument {
       const [checked, drawn] = await Promise.all([api.check(text, checking.signal), api.drawing(text, checking.signal)]);
       if (text !== this.text) return;
       this.offline = undefined;
-      this.places = places(text);
+      this.places = drawn.places;
       this.problems = placeProblems(checked.problems, text, this.places);
       this.summary = checked.summary ?? undefined;
       this.backends = checked.backends ?? undefined;

@@ -1,7 +1,8 @@
 /** What can be selected in a drawing, and what is known of it. */
-import type { Drawing, DrawnAxis, FormKey, FormSchema, FormSection, Json, Medium, Problem, SectionName, Tree } from '../api/types';
+import { parse } from 'smol-toml';
+import type { Drawing, DrawnAxis, FormKey, FormSchema, FormSection, Json, Medium, Place, Problem, SectionName, Tree } from '../api/types';
 import { quantityOf } from './form/quantity';
-import { offsetOf, pathAt, type Place } from './locate';
+import { offsetOf, pathAt } from './locate';
 
 /** A host, link, flow or bundle; nothing selected is the experiment. */
 export interface Item {
@@ -77,8 +78,8 @@ export function isName(name: string): boolean {
 
 export const NAME_RULE = 'A name consists of ASCII letters, digits, - and _.';
 
-export function placeProblems(problems: readonly Problem[], text: string, known: Place[]): PlacedProblem[] {
-  return problems.map((problem) => ({ ...problem, path: problem.file ? [] : pathAt(text, problem.line, problem.column, known) }));
+export function placeProblems(problems: readonly Problem[], text: string, known: readonly Place[]): PlacedProblem[] {
+  return problems.map((problem) => ({ ...problem, path: problem.file ? [] : pathAt(offsetOf(text, problem.line, problem.column), known) }));
 }
 
 /** The messages that belong to a field: those at its path, and at what is written within it unless a field of its own shows that. */
@@ -156,9 +157,8 @@ export function toml(value: Json): string {
 
 /** The reverse; undefined if it is none. */
 export function ofToml(text: string): Json | undefined {
-  const json = text.replaceAll(/("(?:[^"\\]|\\.)*"|[\w-]+)\s*=|"(?:[^"\\]|\\.)*"/g, (all, key?: string) => (key ? `${key.startsWith('"') ? key : JSON.stringify(key)}:` : all));
   try {
-    return JSON.parse(json) as Json;
+    return parse(`value = ${text}`)['value'] as Json;
   } catch {
     return undefined;
   }

@@ -15,18 +15,16 @@ export function listed(values: readonly Json[]): string {
 /** The reverse of `listed`. Empty places between commas are left out. */
 export function unlisted(text: string): Json[] {
   const values: Json[] = [];
-  let rest = text.trim().replace(/^[\s,]+/, '');
-  while (rest !== '') {
-    const length = lengthOfFirst(rest);
-    const first = rest.slice(0, length).trim();
-    if (first !== '') values.push(value(first));
-    rest = rest.slice(length).replace(/^[\s,]+/, '');
+  const parts = text.split(',');
+  for (let first = parts.shift(); first !== undefined; first = parts.shift()) {
+    if (first.trim() === '') continue;
+    // A comma in quotation marks or brackets ends no value.
+    const ends = /^\s*["[{]/.test(first) ? [...parts.keys(), parts.length] : [];
+    const found = ends.map((more) => [more, ofToml([first, ...parts.slice(0, more)].join(','))] as const).find(([, value]) => value !== undefined);
+    parts.splice(0, found?.[0] ?? 0);
+    values.push(found?.[1] ?? plain(first.trim()));
   }
   return values;
-}
-
-function value(text: string): Json {
-  return /^["[{]/.test(text) ? (ofToml(text) ?? text) : plain(text);
 }
 
 function plain(text: string): Json {
@@ -70,23 +68,6 @@ export function condition(text: string, figure: FormFigure | undefined): string 
 }
 
 const STEPS = ['step', 'factor', 'points'];
-
-/** How far the first value reaches: to a comma that is in no quotation marks and no brackets. */
-function lengthOfFirst(text: string): number {
-  let depth = 0;
-  let quoted = false;
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at];
-    if (quoted) {
-      if (character === '\\') at++;
-      else if (character === '"') quoted = false;
-    } else if (character === '"') quoted = true;
-    else if (character === '[' || character === '{') depth++;
-    else if (character === ']' || character === '}') depth--;
-    else if (character === ',' && depth <= 0) return at;
-  }
-  return text.length;
-}
 
 /** Every key that a sweep could vary, as far as the forms know: `flow.voice.count`. */
 export function sweepable(schema: FormSchema | undefined, drawing: Drawing | undefined): string[] {

@@ -14,3 +14,10 @@ export function columnText(name: string): string {
 export function isScatter(name: string): boolean {
   return /(^|_)(std|deviation|bad|good|threshold)(_|$)/.test(name);
 }
+
+/** A goal with its table by its title, and its column as people read it. */
+export function goalText(goal: string, tables: readonly { name: string; title: string }[]): string {
+  const [, name, column = '', rest] = /^(\S+) (\w+)([:,].*)$/s.exec(goal) ?? [];
+  const table = tables.find((one) => one.name === name);
+  return table ? `${table.title}, ${columnText(column)}${rest}` : goal;
+}

@@ -67,10 +67,9 @@ export function showEstimate(quantity: Quantity, estimate: Estimate | null | und
 /** Mean and half width in a unit, with the digits that the interval allows: `51.54 ± 0.43`. */
 export function estimateIn(quantity: Quantity, estimate: Estimate, unit: Unit): string {
   const mean = estimate.mean * unit.factor;
-  if (estimate.ci95 == null) return digits(quantity, mean);
-  const half = estimate.ci95 * unit.factor;
-  // Equal repetitions differ by rounding only.
-  if (half <= Math.abs(mean) * 1e-6 || !Number.isFinite(half)) return `${digits(quantity, mean)} ± 0`;
+  const half = (estimate.ci95 ?? 0) * unit.factor;
+  // One repetition, or equal ones, which differ by rounding only: as in the report.
+  if (half <= Math.abs(mean) * 1e-6 || !Number.isFinite(half)) return digits(quantity, mean);
   // Two digits of the interval, and the mean to the same place, but no more digits than its five.
   const place = 1 - Math.floor(Math.log10(half));
   const magnitude = mean === 0 ? 0 : Math.floor(Math.log10(Math.abs(mean)));

@@ -1,6 +1,7 @@
 /** What two experiment files set differently, setting by setting rather than line by line. */
 
-import type { Drawing } from '../api/types';
+import type { Drawing, Json } from '../api/types';
+import { shown } from '../editor/items';
 
 /** A setting that is not the same in both; `null` where it is not set. */
 export interface Setting {
@@ -24,13 +25,14 @@ export function differing(a: Drawing, b: Drawing): Setting[] {
 function flattened(drawn: Drawing): Map<string, string> {
   const settings = new Map<string, string>();
   const add = (key: string, value: unknown): void => {
-    if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
+    // A table of a kind is one setting: of another kind it has other keys.
+    if (value !== null && typeof value === 'object' && !Array.isArray(value) && !('kind' in value)) {
       const entries = Object.entries(value);
       // An empty table is a setting too: the host is there.
       if (entries.length === 0) settings.set(key, '{}');
       for (const [name, inner] of entries) add(key === '' ? name : `${key}.${name}`, inner);
     } else if (value !== undefined && value !== null) {
-      settings.set(key, written(value));
+      settings.set(key, Array.isArray(value) ? value.map(shown).join(', ') : shown(value as Json));
     }
   };
   add('', drawn.experiment);
@@ -38,15 +40,7 @@ function flattened(drawn: Drawing): Map<string, string> {
   for (const { name, keys } of drawn.links) add(`link.${name}`, keys);
   for (const { name, keys } of drawn.flows) add(`flow.${name}`, keys);
   for (const { name, keys } of drawn.bundles) add(`bundle.${name}`, keys);
-  for (const { key, shown } of drawn.sweep) add(`sweep ${key}`, shown);
+  for (const axis of drawn.sweep) add(`sweep ${axis.key}`, axis.shown);
   for (const { key, limit } of drawn.limits) add(`limit ${key}`, limit);
   return settings;
-}
-
-function written(value: unknown): string {
-  if (Array.isArray(value)) return value.map(written).join(', ');
-  if (value !== null && typeof value === 'object') {
-    return `{ ${Object.entries(value).map(([key, inner]) => `${key} = ${written(inner)}`).join(', ')} }`;
-  }
-  return String(value);
 }

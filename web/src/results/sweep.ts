@@ -23,6 +23,11 @@ export function sweptAxis(axis: Axis): ChartAxis {
   return { ...shared, min: min - room, max: max + room };
 }
 
+/** How values over it are drawn: nothing lies between two words. */
+export function kindOver(axis: Axis): 'line' | 'scatter' {
+  return axis.numbers ? 'line' : 'scatter';
+}
+
 /** Whether rising numbers were chosen so that equal factors make equal steps. Reports judge it in the same way. */
 export function isLogarithmic(numbers: readonly number[]): boolean {
   const [min, max] = [numbers[0] ?? 0, numbers.at(-1) ?? 0];

@@ -4,7 +4,10 @@
 use core::ops::Range;
 
 use toml_parser::Source;
-use toml_parser::parser::{Event, EventKind, parse_document};
+use toml_parser::parser::{Event, EventKind, RecursionGuard, parse_document};
+
+/// Deepest nesting of values that is read: that of the parser of values.
+const DEEPEST: u32 = 80;
 
 /// A text and what stands in it.
 pub(super) struct Document<'t> {
@@ -63,7 +66,7 @@ impl<'t> Document<'t> {
         let source = Source::new(text);
         let tokens = source.lex().into_vec();
         let mut events: Vec<Event> = Vec::new();
-        parse_document(&tokens, &mut events, &mut ());
+        parse_document(&tokens, &mut RecursionGuard::new(&mut events, DEEPEST), &mut ());
         events.retain(|event| {
             !matches!(event.kind(), EventKind::Whitespace | EventKind::Comment | EventKind::Newline)
         });
@@ -129,7 +132,7 @@ fn lines(text: &str, at: Range<usize>) -> Range<usize> {
     start..end.map_or(text.len(), |newline| at.end + newline + 1)
 }
 
-/// Goes through the events of a text. Depth is bounded by whoever found the text to be TOML.
+/// Goes through the events of a text.
 struct Parser<'t, 'e> {
     source: Source<'t>,
     events: &'e [Event],

@@ -9,6 +9,7 @@ mod document;
 mod list;
 mod names;
 mod outline;
+mod places;
 mod remove;
 mod rename;
 mod set;
@@ -29,6 +30,7 @@ use crate::tree;
 use document::{Document, Item, Value as Placed};
 pub(crate) use outline::json_of;
 pub use outline::{Limited, Named, Outline, Swept, Tree, outline, sinks};
+pub use places::{KeyPlace, key_places};
 
 /// The place of a key's value in a text, as bytes: in the sweep if a value there contains `written`, otherwise in its
 /// table, or the nearest value above it.

@@ -1,7 +1,7 @@
 //! Figures of one point: the state of its TCP connections over time.
 
 use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_metrics::ConnectionSample;
+use trunkline_metrics::{ConnectionSample, Retransmissions};
 
 use super::point::{numbered, titled};
 use super::{Figure, HEIGHT, axis_label, legend, look};
@@ -43,13 +43,15 @@ const ROUND_TRIP: Curve =
 
 const PACING_RATE: Curve = curve("pacing rate", 0, |s| s.pacing_rate.map(rate));
 
+const CAUSES: [&str; 5] = Retransmissions::CAUSES;
+
 const RETRANSMISSIONS: [Curve; 6] = [
     Curve { hue: None, ..curve("all", 0, |s| Some(s.retransmissions.all as f64)) },
-    curve("fast", 0, |s| s.retransmissions.fast.map(count)),
-    curve("RACK", 1, |s| s.retransmissions.rack.map(count)),
-    curve("tail loss probe", 2, |s| s.retransmissions.tail_probe.map(count)),
-    curve("timeout", 7, |s| s.retransmissions.timeout.map(count)),
-    Curve { dashed: true, ..curve("spurious", 3, |s| s.retransmissions.spurious.map(count)) },
+    curve(CAUSES[0], 0, |s| s.retransmissions.by_cause()[0].map(count)),
+    curve(CAUSES[1], 1, |s| s.retransmissions.by_cause()[1].map(count)),
+    curve(CAUSES[2], 2, |s| s.retransmissions.by_cause()[2].map(count)),
+    curve(CAUSES[3], 7, |s| s.retransmissions.by_cause()[3].map(count)),
+    Curve { dashed: true, ..curve(CAUSES[4], 3, |s| s.retransmissions.by_cause()[4].map(count)) },
 ];
 
 fn bytes(bytes: Bytes) -> f64 {

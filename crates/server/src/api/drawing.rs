@@ -1,7 +1,7 @@
 //! An experiment file as a drawing, and changes of it.
 
 use serde::{Deserialize, Serialize};
-use trunkline_editor::{Drawing, Edit};
+use trunkline_editor::{Drawing, Edit, KeyPlace};
 use utoipa::ToSchema;
 
 use super::Problem;
@@ -14,6 +14,8 @@ pub struct Drawn {
     pub drawing: Option<Drawing>,
     /// Problems of the file.
     pub problems: Vec<Problem>,
+    /// Places of its keys.
+    pub places: Vec<KeyPlace>,
 }
 
 /// Changes to an experiment file.
@@ -33,6 +35,8 @@ pub struct Edited {
     pub text: String,
     /// Its problems now.
     pub problems: Vec<Problem>,
+    /// Places of its keys now.
+    pub places: Vec<KeyPlace>,
     /// The drawing; missing if the text is not TOML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawing: Option<Drawing>,
@@ -41,6 +45,8 @@ pub struct Edited {
 /// An example experiment file.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Example {
+    /// A heading for several examples.
+    pub topic: String,
     /// For addresses: `voice-beside-bulk`.
     pub name: String,
     /// The text for people.

@@ -21,6 +21,9 @@ pub struct Job {
     pub state: JobState,
     /// Its progress.
     pub progress: JobProgress,
+    /// The time of its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
     /// The reason for its failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

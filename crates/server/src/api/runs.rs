@@ -1,5 +1,7 @@
 //! Stored runs.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 pub use trunkline_report::output::{Axis, Backend, RunAnswer, RunSummary, Status};
 use utoipa::ToSchema;
@@ -228,6 +230,10 @@ pub struct FlowOverTime {
     pub sampled: Vec<f64>,
     /// Segments that this connection had retransmitted until then.
     pub retransmissions: Vec<u64>,
+    /// The same by cause; null where the sender does not report it. Causes that never occurred are left out.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub retransmissions_by_cause: BTreeMap<String, Vec<Option<u64>>>,
     /// Its congestion window at each sample, in bytes.
     pub window: Vec<u64>,
     /// Its slow-start threshold, in bytes; null before there is one.

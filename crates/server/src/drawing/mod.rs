@@ -28,7 +28,8 @@ pub(crate) async fn drawing(
 ) -> Result<Json<Drawn>, ApiError> {
     app.blocking(move |app| {
         let drawing = trunkline_editor::drawing(&text).ok();
-        Ok(Json(Drawn { drawing, problems: check::problems(&text, &app.files()) }))
+        let problems = check::problems(&text, &app.files());
+        Ok(Json(Drawn { drawing, problems, places: trunkline_editor::key_places(&text) }))
     })
     .await
 }
@@ -46,7 +47,8 @@ pub(crate) async fn edit(
         })?;
         let drawing = trunkline_editor::drawing(&text).ok();
         let problems = check::problems(&text, &app.files());
-        Ok(Json(Edited { text, problems, drawing }))
+        let places = trunkline_editor::key_places(&text);
+        Ok(Json(Edited { text, problems, places, drawing }))
     })
     .await
 }

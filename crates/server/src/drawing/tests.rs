@@ -6,7 +6,7 @@ fn every_example_can_be_run_wherever_the_server_was_started_and_has_a_title() {
     let files = crate::files::ServedFiles { folder: elsewhere.path().to_path_buf() };
     let examples = examples::readable(&files);
     let names: Vec<&str> = examples.iter().map(|example| example.name.as_str()).collect();
-    let all: Vec<&str> = examples::EXAMPLES.iter().map(|(name, _)| *name).collect();
+    let all: Vec<&str> = examples::EXAMPLES.iter().map(|(_, name, _)| *name).collect();
     assert_eq!(names, all);
     assert!(names.contains(&"voice-beside-bulk") && names.contains(&"cellular-trace"));
     for example in &examples {
@@ -32,7 +32,8 @@ fn what_is_wrong_is_told_with_its_place_and_where_it_cannot_run_with_the_reason(
     let backends = checked.backends.expect("it is valid");
     assert!(backends.sim.expect("there is nothing to measure").contains("no flows"));
 
-    let multicast = examples::EXAMPLES.iter().find(|(name, _)| *name == "multicast").expect("an example").1;
+    let multicast =
+        examples::EXAMPLES.iter().find(|(_, name, _)| *name == "multicast").expect("an example").2;
     let backends = check::checked(multicast, &()).backends.expect("it is valid");
     assert!(backends.sim.is_none() && backends.live.is_some_and(|why| why.contains("`sim` only")));
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 use trunkline_advisor::{
-    Live, Observer, Prober as _, Question, Step, Transport, advise, experiment, json, probe,
+    Live, Measured, Observer, Prober as _, Question, Step, Transport, advise, experiment, json, probe,
 };
 use trunkline_core::{Duration, Ratio};
 
@@ -124,6 +124,10 @@ impl Observer for Told<'_> {
     fn begins(&self, _: &Step, left: Duration) {
         let done = 1.0 - left.as_secs_f64() / self.whole.as_secs_f64().max(1e-9);
         self.job.progress(done, Some(left));
+    }
+
+    fn measured(&self, step: &Step, found: &Measured) {
+        self.job.warn(&format!("{}: {}", step.configuration, found.trace));
     }
 
     fn failed(&self, step: &Step, why: &str) {

@@ -176,6 +176,10 @@ impl trunkline_planner::Observer for Told<'_> {
         self.0.warn(sentence);
     }
 
+    fn tried(&self, sentence: &str) {
+        self.0.warn(sentence);
+    }
+
     fn estimated(&self, forecast: &Forecast) {
         self.forecast(forecast);
     }

@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use trunkline_core::Duration;
 use trunkline_runner::{Observer, Plan};
 use trunkline_store::RunInfo;
 
 use super::feed::{Feed, Watching};
+use super::kept::Kept;
 use super::{Ended, Needs, NewJob};
 use crate::api::{self, ApiError, End, JobProgress, JobState, PredictedLatency, Warning};
 
@@ -37,6 +39,7 @@ struct Now {
     since: Instant,
     /// When it will be over, of work in rounds that knows that better than from what a round measures.
     over: Over,
+    ended: Option<String>,
     error: Option<String>,
     result: Option<Value>,
 }
@@ -61,11 +64,26 @@ impl Job {
             passed: Duration::ZERO,
             since: Instant::now(),
             over: Over::Measured,
+            ended: None,
             error: None,
             result: None,
         };
         let (stop, feed) = (AtomicBool::new(false), Arc::new(Feed::new()));
         Job { id, new, stop, feed, now: Mutex::new(now), predicted: OnceLock::new() }
+    }
+
+    /// A job of an earlier server.
+    pub(super) fn kept(Kept { job, result }: Kept) -> Job {
+        let new = NewJob { kind: job.kind, title: job.title, needs: Needs::Cores };
+        let kept = Job::new(job.id, new);
+        kept.change(|now| (now.run, now.progress, now.ended) = (job.run, job.progress, job.ended));
+        let result = Some(result);
+        kept.ended(Ok(if job.state == JobState::Done {
+            Ended::Done(result)
+        } else {
+            Ended::Stopped(result)
+        }));
+        kept
     }
 
     /// Its name in addresses.
@@ -113,6 +131,7 @@ impl Job {
             run: now.run,
             state: now.state,
             progress: now.progress(),
+            ended: now.ended.clone(),
             error: now.error.clone(),
             result: now.result.is_some().then(|| format!("/api/v1/jobs/{}/result", self.id)),
         }
@@ -176,6 +195,7 @@ impl Job {
         self.change(|now| {
             now.progress = now.progress();
             now.progress.left_s = None;
+            now.ended.get_or_insert_with(|| Timestamp::now().to_string());
             (state, now.result) = match how {
                 Ok(Ended::Done(result)) => {
                     now.progress.fraction = 1.0;

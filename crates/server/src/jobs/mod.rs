@@ -2,10 +2,12 @@
 
 mod feed;
 mod job;
+mod kept;
 mod live;
 mod so_far;
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -85,12 +87,14 @@ impl std::fmt::Debug for Table {
 }
 
 impl Jobs {
-    pub(crate) fn new() -> Jobs {
+    /// The jobs of a server, with those that earlier ones have kept in the store.
+    pub(crate) fn new(store: &Path) -> Jobs {
         let started = jiff::Timestamp::now().as_microsecond();
+        let jobs = kept::read(store).into_iter().map(|job| Arc::new(Job::kept(job))).collect();
         Jobs {
             prefix: format!("{:x}", started & 0xff_ffff_ffff),
             next: AtomicU64::new(1),
-            table: Mutex::default(),
+            table: Mutex::new(Table { jobs, ..Table::default() }),
             ended: Condvar::new(),
         }
     }
@@ -105,7 +109,7 @@ impl Jobs {
         let found = self.table().jobs.iter().find(|job| job.id() == id).cloned();
         found.ok_or_else(|| {
             ApiError::not_found(format_args!(
-                "no job `{}`: the server forgets old jobs, and all jobs when it restarts; their runs are kept",
+                "no job `{}`: the server forgets old jobs, and those without a result when it restarts; their runs are kept",
                 id.escape_debug()
             ))
         })
@@ -210,6 +214,13 @@ impl App {
                 let worked = worked.unwrap_or_else(|_| {
                     Err(ApiError::environment("it hit a bug in the program; please report it"))
                 });
+                if let Err(error) =
+                    worked.as_ref().map_or(Ok(()), |ended| kept::keep(app.store.directory(), &own, ended))
+                {
+                    own.warn(&format!(
+                        "the result is lost when the server ends, because it cannot be stored: {error}"
+                    ));
+                }
                 own.ended(worked);
                 app.jobs.is_over(&own);
                 app.begin_what_can();

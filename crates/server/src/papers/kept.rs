@@ -12,6 +12,7 @@ use trunkline_papers::{Results, Study};
 use super::shown;
 use crate::api::{ApiError, PaperGoal, PaperRow, PaperTable, StudyResult};
 use crate::app::App;
+use crate::whole;
 
 /// What is kept of a study, if anything is.
 pub(super) fn read(app: &App, study: &Study) -> Result<Option<StudyResult>, ApiError> {
@@ -42,7 +43,7 @@ pub(super) fn keep(app: &App, results: &Results) -> Result<StudyResult, ApiError
     trunkline_papers::write(results, &folder).map_err(ApiError::environment)?;
     let path = folder.join(RESULTS);
     let bytes = serde_json::to_vec(&kept).map_err(ApiError::environment)?;
-    replace(&path, &bytes).map_err(|error| {
+    whole::write(&path, &bytes).map_err(|error| {
         ApiError::environment(format_args!("`{}` cannot be written: {error}", path.display()))
     })?;
     Ok(kept)
@@ -92,13 +93,6 @@ fn folder(app: &App, study: &Study) -> PathBuf {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ApiError {
     ApiError::environment(format_args!("`{}` cannot be read: {error}", path.display()))
-}
-
-/// Writes a file whole or not at all.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let new = path.with_extension("new");
-    fs::write(&new, bytes)?;
-    fs::rename(&new, path)
 }
 
 /// The tables of `before`, with the cells of `now` in place of theirs where those have something of ours; tables that only

@@ -15,6 +15,7 @@ use utoipa::IntoParams;
 use crate::api::{ApiError, Draft, DraftInfo, DraftVersion, NewDraft};
 use crate::app::{App, Shared};
 use crate::extract::{Body, Path, Query};
+use crate::whole;
 
 /// The folder in the store.
 const FOLDER: &str = "drafts";
@@ -202,25 +203,15 @@ fn kept(drafts: &FilePath, id: &str, new: NewDraft, now: Timestamp) -> Result<Dr
     });
     let surplus = versions.len() - (1 + fitting.count()).min(MAX_VERSIONS);
     replaced.extend(versions.drain(..surplus).map(|version| version.number));
-    fs::create_dir_all(&folder).map_err(ApiError::environment)?;
     let facts = Facts { name, versions };
     let json = serde_json::to_vec(&facts).map_err(ApiError::environment)?;
-    write(&folder, &format!("{number}.toml"), text.as_bytes()).map_err(ApiError::environment)?;
-    write(&folder, FACTS, &json).map_err(ApiError::environment)?;
+    whole::write(&folder.join(format!("{number}.toml")), text.as_bytes()).map_err(ApiError::environment)?;
+    whole::write(&folder.join(FACTS), &json).map_err(ApiError::environment)?;
     for number in replaced {
         // What is left there is in no list.
         let _ = fs::remove_file(folder.join(format!("{number}.toml")));
     }
     Ok(info(id.to_owned(), &facts))
-}
-
-/// Writes a file whole or not at all.
-fn write(folder: &FilePath, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    io::Write::write_all(&mut file, bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(folder.join(name)).map_err(|error| error.error)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Traces: every message of a flow, thinned to what a chart can show.
 
+use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 
 use axum::Json;
@@ -8,7 +9,7 @@ use axum::http::header::{self, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use trunkline_core::{Bytes, Duration, Rate, Time};
-use trunkline_metrics::{Fate, LinkSummary, Record};
+use trunkline_metrics::{ConnectionSample, Fate, LinkSummary, Record, Retransmissions};
 use trunkline_store::{LatencySeries, StoredRepetition, StoredRun};
 use utoipa::IntoParams;
 
@@ -185,6 +186,7 @@ pub(super) fn shown(repetition: &StoredRepetition) -> Result<OverTime, ApiError>
             throughput: received.bits.iter().map(|bits| *bits as f64 / interval.as_secs_f64()).collect(),
             sampled: samples.iter().map(|sample| sample.at.as_secs_f64()).collect(),
             retransmissions: samples.iter().map(|sample| sample.retransmissions.all).collect(),
+            retransmissions_by_cause: by_cause(samples),
             window: samples.iter().map(|sample| sample.congestion_window.count()).collect(),
             slow_start_threshold: samples
                 .iter()
@@ -213,6 +215,18 @@ pub(super) fn shown(repetition: &StoredRepetition) -> Result<OverTime, ApiError>
             .map(|(start, length)| [start.as_secs_f64(), (*start + *length).as_secs_f64()])
             .collect(),
     })
+}
+
+/// Retransmissions by cause over time, of the causes that occurred.
+fn by_cause(samples: &[ConnectionSample]) -> BTreeMap<String, Vec<Option<u64>>> {
+    let mut causes: BTreeMap<String, Vec<Option<u64>>> = BTreeMap::new();
+    for sample in samples {
+        for (cause, count) in Retransmissions::CAUSES.into_iter().zip(sample.retransmissions.by_cause()) {
+            causes.entry(cause.to_owned()).or_default().push(count);
+        }
+    }
+    causes.retain(|_, counts| counts.iter().any(|count| count.is_some_and(|count| count > 0)));
+    causes
 }
 
 /// Payload received in equal intervals.
