@@ -76,6 +76,13 @@ export function padded(range: Range | undefined, axis: ChartAxis, side: 'x' | 'y
   return { min: low, max: max + room };
 }
 
+/** The factor by which a turn of the wheel zooms. Without a modifier it scrolls the page. */
+export function wheelFactor(event: WheelEvent): number | undefined {
+  if (!event.ctrlKey && !event.shiftKey) return undefined;
+  event.preventDefault();
+  return (event.deltaY || event.deltaX) > 0 ? 1.25 : 0.8;
+}
+
 /** A character of an axis is about so wide, in CSS pixels. */
 const CHARACTER = 7;
 /** A name of so many characters still tells something. */
