@@ -233,3 +233,19 @@ test('on a wide screen the properties stand beside the text', async ({ page }) =
   await expect(page.locator('.cm-line', { hasText: 'duration = "21 s"' })).toBeVisible();
   await picture(page, 'side-by-side');
 });
+
+test('many hosts and flows are drawn, and no field holds thousands of suggestions', async ({ page }) => {
+  const numbers = Array.from({ length: 60 }, (_, i) => i);
+  const hosts = numbers.map((i) => `h${i} = {}\n`);
+  const links = numbers.slice(1).map((i) => `[link.l${i}]\nbetween = ["h0", "h${i}"]\nrate = "10 Mbit/s"\n`);
+  const flows = numbers.slice(1).map((i) => `[flow.f${i}]\nfrom = "h${i}"\nto = "h0"\ntransport = "udp"\nsource = "voice"\n`);
+  await draft(page, `name = "many"\nduration = "1 s"\n[hosts]\n${hosts.join('')}${links.join('')}${flows.join('')}`);
+  await page.goto(at('/edit'));
+  await expect(page.locator('.svelte-flow__node')).toHaveCount(60);
+  await expect(page.getByText('No problems')).toBeVisible();
+  const lists = () => page.locator('datalist').evaluateAll((all) => all.map((list) => [...(list as HTMLDataListElement).options].map(({ value }) => value)));
+  expect(Math.max(...(await lists()).map((list) => list.length))).toBe(100);
+  // What is written leads to those that have it.
+  await page.getByPlaceholder('flow.voice.count').fill('f59.cou');
+  await expect.poll(async () => (await lists()).some((list) => list.length === 1 && list[0] === 'flow.f59.count')).toBe(true);
+});
