@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_core::{Packet, Seed, Time};
+use trunkline_core::{FlowId, Packet, Seed, Time};
 use trunkline_experiment::{Flow, Scenario};
 use trunkline_flows::Found;
 use trunkline_metrics::{Measured, Recorder};
@@ -19,11 +19,14 @@ pub(crate) struct Drops {
     scratch: Vec<u8>,
 }
 
-/// True if a dropped packet of a flow is a lost message: nothing repeats it, and every packet is read by itself.
-pub(crate) fn are_messages(flow: &Flow, conversation: &Conversation) -> bool {
+/// True if a dropped packet of a flow is a lost message of certain sinks: nothing repeats it, every packet is read by itself, and no
+/// link makes copies, of which one may be dropped.
+pub(crate) fn are_messages(scenario: &Scenario, flow: &Flow, conversation: &Conversation) -> bool {
     let features = conversation.near.endpoint.features();
     let is_datagram = features.message_oriented && !features.reliable && !features.connection_oriented;
-    is_datagram && !flow.is_multicast() && flow.to.len() == 1
+    let mut steps = flow.to.iter().flat_map(|sink| &sink.forward);
+    let copies = flow.is_multicast() && steps.any(|step| scenario.links[step.link].between.len() > 2);
+    is_datagram && !copies && !flow.to.is_empty()
 }
 
 impl Drops {
@@ -31,16 +34,16 @@ impl Drops {
         Drops { seed, readers: BTreeMap::new(), scratch: Vec::new() }
     }
 
-    /// Reports the messages of a dropped packet.
+    /// Reports the messages of a dropped packet as lost at these sinks, but for those that have left: to them it was under way.
     pub(crate) fn record(
         &mut self,
         now: Time,
         (scenario, key): (&Scenario, Key),
         index: usize,
-        packet: &Packet,
+        (packet, sinks): (&Packet, &[u16]),
         recorder: &mut dyn Recorder,
     ) {
-        let meta = &scenario.flows[index].meta;
+        let Flow { meta, to, .. } = &scenario.flows[index];
         if packet.backward && meta.measured != Measured::RoundTrip {
             return; // no message of which the latency is measured
         }
@@ -54,8 +57,17 @@ impl Drops {
         while end.endpoint.poll_event().is_some() {}
         while end.reader.receive(end.endpoint.as_mut(), &mut self.scratch) {
             end.reader.messages(&mut self.scratch, |found| {
-                if let Found::Message(header, _) = found {
-                    recorder.dropped(header.flow, header.channel, header.sequence);
+                let Found::Message(header, _) = found else { return };
+                if packet.backward {
+                    return recorder.dropped(header.flow, header.channel, header.sequence);
+                }
+                let is_due = |sink: &&u16| {
+                    let sink = &to[usize::from(**sink)];
+                    sink.has_joined(header.sent) && sink.leave.is_none_or(|leave| now < Time::ZERO + leave)
+                };
+                for sink in sinks.iter().filter(is_due) {
+                    let id = FlowId(header.flow.0 + u32::from(*sink) * meta.members);
+                    recorder.dropped(id, header.channel, header.sequence);
                 }
             });
         }

@@ -8,7 +8,7 @@ mod send;
 
 use std::collections::BTreeMap;
 
-use trunkline_core::{FlowId, Seed, Time};
+use trunkline_core::{FlowId, Packet, Seed, Time};
 use trunkline_experiment::{Flow, Progress, Scenario, Supervisor};
 use trunkline_flows::{Buffers, Lane, Talker, TalkerSpec};
 use trunkline_metrics::{DriverOutcome, FlowOutcome, FlowSummary, Recorder};
@@ -150,11 +150,11 @@ impl<'s, 'g> Engine<'s, 'g> {
             engine.places.add(&flow.meta, first, is_shared);
             // A flow may have no members at some point of a sweep.
             let Some(conversation) = engine.conversations.get(first as usize) else { continue };
-            if drops::are_messages(flow, conversation) {
+            if drops::are_messages(scenario, flow, conversation) {
                 engine.network.keep_dropped(f);
-                // A host that does not listen reports nothing, and nobody reports what it discards by its checksum.
-                engine.knows_drops[f] = !crosses_corruption(scenario, flow)
-                    && flow.to.iter().all(|sink| sink.leave.is_none() && sink.fail.is_none());
+                // A host that is silent reports nothing, and nobody reports what it discards by its checksum.
+                engine.knows_drops[f] =
+                    !crosses_corruption(scenario, flow) && flow.to.iter().all(|sink| sink.fail.is_none());
             }
             // What keeps a window, or a queue of its own, is held back by that.
             if let Some(buffer) = send_buffer.filter(|_| conversation.owner.is_none()) {
@@ -262,11 +262,9 @@ impl<'s, 'g> Engine<'s, 'g> {
                 }
             }
             while self.network.has_dropped()
-                && let Some(packet) = self.network.take_dropped()
+                && let Some((packet, link)) = self.network.take_dropped()
             {
-                let flow = self.network.flow_of(packet.flow);
-                self.drops.record(now, (self.scenario, self.key), flow, &packet, recorder);
-                self.network.recycle(packet.bytes);
+                self.packet_dropped(packet, link, recorder);
             }
             if let Some(followed) = &mut self.network.followed {
                 followed.drain(..).for_each(|packet| supervisor.packet(packet));
@@ -296,6 +294,18 @@ impl<'s, 'g> Engine<'s, 'g> {
             telemetry.tell(self.scenario, &self.conversations, supervisor);
         }
         (self.outcome(stopped_at, &telemetry), failed)
+    }
+
+    /// Records the messages of a packet that a link has dropped as lost.
+    fn packet_dropped(&mut self, packet: Packet, link: usize, recorder: &mut dyn Recorder) {
+        let flow = self.network.flow_of(packet.flow);
+        let one = [packet.sink];
+        let sinks = match packet.group {
+            true => self.network.behind(flow, link, &packet),
+            false => &one,
+        };
+        self.drops.record(self.now, (self.scenario, self.key), flow, (&packet, sinks), recorder);
+        self.network.recycle(packet.bytes);
     }
 
     /// Ends the measurement if it lasts until this flow is over and that is the case: sources stop, the drain time begins.

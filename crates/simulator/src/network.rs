@@ -38,8 +38,8 @@ pub(crate) struct Network<'s> {
     watched: Vec<bool>,
     /// By flow of the file: true if its dropped packets are kept in `dropped`.
     keeps_dropped: Vec<bool>,
-    /// Packets that were dropped, until the engine takes them.
-    dropped: Vec<Packet>,
+    /// Packets that were dropped, each with the link that did, until the engine takes them.
+    dropped: Vec<(Packet, usize)>,
     sockets: Sockets,
     /// The link that a packet of a guest enters or crosses, by slot.
     steps: Vec<PathStep>,
@@ -103,9 +103,21 @@ impl<'s> Network<'s> {
         !self.dropped.is_empty()
     }
 
-    /// A packet that was dropped, of a flow of which they are kept.
-    pub(crate) fn take_dropped(&mut self) -> Option<Packet> {
+    /// A packet that was dropped, of a flow of which they are kept, and the link that dropped it.
+    pub(crate) fn take_dropped(&mut self) -> Option<(Packet, usize)> {
         self.dropped.pop()
+    }
+
+    /// The sinks of a flow that a packet of its source does not reach since this link has dropped it.
+    pub(crate) fn behind(&self, flow: usize, link: usize, packet: &Packet) -> &[u16] {
+        self.trees[flow].as_ref().map_or(&[], |tree| tree.behind(link, packet.entered.0))
+    }
+
+    /// Sends packets for all sinks of a flow to this one too from now on, or does not any more.
+    pub(crate) fn set_present(&mut self, flow: usize, sink: u16, is_present: bool) {
+        if let Some(tree) = &mut self.trees[flow] {
+            tree.set_present(sink, is_present);
+        }
     }
 
     /// Gives the sockets of a flow a buffer: when one that was full has room again, that is said by [`Event::Room`].
@@ -324,18 +336,19 @@ impl<'s> Network<'s> {
         }
     }
 
-    /// Sends a copy of a packet for a group into each of these links.
+    /// Sends a copy of a packet for a group into each of these links that leads to a member.
     fn spread(
         &mut self,
         now: Time,
         packet: &Packet,
-        branches: impl Fn(&Tree) -> &[Branch],
+        ways: impl Fn(&Tree) -> &[u32],
         events: &mut EventQueue<Event>,
     ) {
         let flow = self.flow(packet);
         for index in 0.. {
-            let tree = self.trees[flow].as_ref();
-            let Some(&branch) = tree.and_then(|tree| branches(tree).get(index)) else { return };
+            let Some(tree) = self.trees[flow].as_ref() else { return };
+            let Some(&way) = ways(tree).get(index) else { return };
+            let Some(branch) = tree.taken(way) else { continue };
             let mut bytes = self.buffer();
             bytes.extend_from_slice(&packet.bytes);
             let copy = Packet { bytes, ..*packet };
@@ -346,6 +359,7 @@ impl<'s> Network<'s> {
     #[inline]
     fn enter(&mut self, now: Time, branch: Branch, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.to = branch.to;
+        packet.entered = Port(branch.from_port);
         packet.on_line = Bytes::ZERO;
         if packet.group {
             self.on_first_links.entered(self.flow(&packet), branch.link, &packet);
@@ -442,8 +456,8 @@ impl<'s> Network<'s> {
         if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
             events.push(now, Event::Room(packet.flow));
         }
-        if self.keeps_dropped[flow] && !packet.group {
-            self.dropped.push(packet);
+        if self.keeps_dropped[flow] {
+            self.dropped.push((packet, link));
         } else {
             self.recycle(packet.bytes);
         }

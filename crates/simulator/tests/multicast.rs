@@ -283,3 +283,55 @@ fn the_slowest_receiver_sets_the_pace_of_a_reliable_multicast() {
     assert!((400..700).contains(&c.counts.received), "{:?}", c.counts);
     assert!(b.counts.received > 2 * c.counts.received + 500, "{:?} and {:?}", b.counts, c.counts);
 }
+
+/// Routers forward nothing to hosts that have not joined, or have left.
+#[test]
+fn links_to_sinks_that_are_not_there_carry_nothing_of_the_group() {
+    let to = "[\"b\", { host = \"c\", join = \"2 s\", leave = \"6 s\" }]";
+    for transport in ["\"udp\"", "{ kind = \"xtp\", service = \"multicast\" }"] {
+        let summary = measure(&tree("", "", ""), &voice(to, transport, ""));
+        let [trunk, b, c] = ["trunk a>r", "to-b r>b", "to-c r>c"].map(|link| offered(&summary, link));
+        assert!((500..=502).contains(&trunk) && b == trunk, "{transport}: {trunk} {b}");
+        assert!((199..=201).contains(&c), "{transport}: {c}");
+    }
+    // A source knows of no members: its link carries all that it sends, and the others nothing before somebody joins.
+    let to = "[{ host = \"b\", join = \"4 s\" }, { host = \"c\", join = \"5 s\" }]";
+    let summary = measure(&tree("", "", ""), &voice(to, "\"udp\"", ""));
+    let links = ["trunk a>r", "to-b r>b", "to-c r>c"].map(|link| offered(&summary, link));
+    assert!(links[0] == 500 && links[1].abs_diff(300) <= 1 && links[2].abs_diff(250) <= 1, "{links:?}");
+}
+
+/// The queue of a slow line is free when its host joins: 188 B take 25.07 ms, of which 39 end in the second, 5.15 ms later.
+#[test]
+fn a_sink_that_joins_finds_an_idle_line() {
+    let to = "[\"b\", { host = \"c\", join = \"5 s\", leave = \"6 s\" }]";
+    let slow = "rate = \"60 kbit/s\"\ndelay = \"0 ms\"\n";
+    let summary = measure(&tree("", slow, ""), &voice(to, "\"udp\"", ""));
+    let c = sink(flow(&summary, "it"), "c").counts;
+    assert_eq!((c.sent, c.received, c.lost, c.unfinished), (50, 39, 0, 11));
+}
+
+/// Messages under way to a sink that leaves are unfinished, even if none has arrived there, and those that were dropped are lost.
+#[test]
+fn nothing_is_lost_that_waits_while_a_sink_leaves() {
+    let full = "[flow.full]\nfrom = \"r\"\nto = \"c\"\ntransport = \"udp\"\n\
+                source = { kind = \"load\", message = \"972 B\", interval = \"10 ms\" }\n";
+    let leaves = "{ host = \"c\", join = \"5 s\", leave = \"6 s\" }";
+    for to in [leaves.to_owned(), format!("[\"b\", {leaves}]")] {
+        let counts = |keys: &str, flows: &str| {
+            let summary = measure(&tree("", keys, ""), &(voice(&to, "\"udp\"", "") + flows));
+            let it = flow(&summary, "it");
+            let counts = it.sinks.iter().find(|sink| sink.sink == "c").map_or(it.counts, |sink| sink.counts);
+            (counts.sent, counts.received, counts.lost, counts.unfinished)
+        };
+        // Half of the load waits before the voice: some 250 packets, each of which takes 20 ms.
+        let long = "rate = \"400 kbit/s\"\nqueue = { kind = \"fifo\", limit = \"1000 packets\" }\n";
+        let waits = counts(long, full);
+        assert_eq!(waits, (50, 0, 0, 50), "{to}");
+        assert_eq!(counts("loss = \"100 %\"\n", ""), (50, 0, 50, 0), "{to}");
+        // 20 packets of the queue are from before, and its limit drops the others.
+        let dropped =
+            counts("rate = \"400 kbit/s\"\nqueue = { kind = \"fifo\", limit = \"20 packets\" }\n", full);
+        assert!(dropped.2 > 10 && dropped.0 == dropped.1 + dropped.2 + dropped.3, "{to}: {dropped:?}");
+    }
+}

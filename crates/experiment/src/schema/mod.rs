@@ -177,13 +177,16 @@ pub const SINK: &[Parameter] = &[
         name: "join",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
         default: Preset::Text("0 s"),
-        doc: "Time at which the sink joins, since the start of the run. With `udp` and multicasts, in `sim` only.",
+        doc: "Time at which the sink joins, since the start of the run. From then on, the links that lead to it carry the \
+              packets of a flow with several sinks; the time that IGMP and PIM need is not simulated. With `udp` and \
+              multicasts, in `sim` only.",
     },
     Parameter {
         name: "leave",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
         default: Preset::Absent,
-        doc: "Time at which the sink leaves. With `udp` and multicasts, in `sim` only.",
+        doc: "Time at which the sink leaves. From then on, links that lead to no other sink carry no more packets of a \
+              flow with several sinks. With `udp` and multicasts, in `sim` only.",
     },
     Parameter {
         name: "fail",

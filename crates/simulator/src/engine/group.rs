@@ -36,6 +36,7 @@ impl Engine<'_, '_> {
         if at == Some(join) {
             end.presence.is_away = false;
             end.presence.is_awaited |= !knows;
+            self.network.set_present(flow as usize, sink, true);
             if sinks.iter().all(|sink| sink.join >= join) {
                 self.network.restart(flow as usize);
             }
@@ -45,6 +46,7 @@ impl Engine<'_, '_> {
             self.serve(conversation, side, recorder);
             let end = self.conversations[conversation as usize].end(side);
             end.presence = Presence { is_away: true, is_awaited: false };
+            self.network.set_present(flow as usize, sink, false);
         }
         if at == fail {
             self.conversations[conversation as usize].end(side).presence.is_away = true;
