@@ -45,6 +45,9 @@ pub const SHORT_LENGTH: usize = 16;
 /// The largest payload that a header can announce and a reader accepts, in bytes.
 pub const MAX_PAYLOAD: usize = 16 << 20;
 
+/// The largest message of a stream in bytes, which may have its header in front.
+pub const MOST_OF_STREAM: u64 = (HEADER_LENGTH + MAX_PAYLOAD) as u64;
+
 /// The key of a run: the first four bytes of every message, by which a reader finds the next message after a cut and
 /// refuses strangers. Drawn per run. Two of its bits are not sent, those of value 64 and 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

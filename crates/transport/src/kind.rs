@@ -35,7 +35,7 @@ pub struct TransportKind {
     pub modes: &'static [FeatureMode],
     /// Its place in the advice of `probe`; `None` if that does not measure it.
     pub advised: Option<Advised>,
-    /// The largest payload of a message in bytes, without the header of a measured message.
+    /// The largest message in bytes, with the header of a measured message where that stands in front of it.
     pub max_message: u64,
     /// Makes its options from its values.
     pub options: fn(&Values) -> Arc<dyn TransportOptions>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
 use trunkline_core::{Bytes, Duration};
-use trunkline_transport::framing::MAX_PAYLOAD;
+use trunkline_transport::framing::MOST_OF_STREAM;
 use trunkline_transport::kind::{
     Advised, Conflict, FeatureMode, FlowNeeds, IPV4_UDP, MessageSize, Packet, Pair, Place, TransportKind,
     TransportOptions, WHOLE, smaller,
@@ -85,7 +85,7 @@ pub const KIND: TransportKind = TransportKind {
     ],
     // Short header with an 8-byte connection ID, a STREAM frame, and the tag of the cipher (RFC 9000, RFC 9001).
     advised: Some(Advised { rank: 6, headers: IPV4_UDP + 11 + 8 + 16, alike: "quic" }),
-    max_message: MAX_PAYLOAD as u64,
+    max_message: MOST_OF_STREAM,
     options: |values| {
         Arc::new(Quic {
             // The words are those of the choices.

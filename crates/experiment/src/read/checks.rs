@@ -58,22 +58,27 @@ impl Reader<'_> {
             self.remark(at, message);
         }
         let message = (source.max_message)(values);
+        // On sockets a header stands in front of what must arrive unchanged.
+        let most =
+            |size| transport.max_message.saturating_sub(flow.added_to(size).max(flow.added_on_sockets(size)));
         if let Answer::Bytes(answer) = answer
-            && answer > transport.max_message
+            && answer > most(answer)
         {
             let message = format!(
                 "an answer of {answer} B is larger than the {} B that one over `{}` may have",
-                transport.max_message, transport.name
+                most(answer),
+                transport.name
             );
             self.remark(places.source.span_of("answer"), message);
         }
         // The largest of an exponential distribution comes once in 10^27 messages, that of a normal one once in 10^19.
         let is_rare =
             |d: &Distribution| matches!(d, Distribution::Exponential { .. } | Distribution::Normal { .. });
-        if message > transport.max_message && !draws_size(flow, source, is_rare) {
+        if message > most(message) && !draws_size(flow, source, is_rare) {
             let message = format!(
                 "a message of {message} B is larger than the {} B that one over `{}` may have",
-                transport.max_message, transport.name
+                most(message),
+                transport.name
             );
             self.remark(given(SIZES, places).map_or(at, |key| places.source.span_of(key)), message);
         } else if let Some(links) = links {
@@ -107,7 +112,6 @@ impl Reader<'_> {
             );
             self.remark(at, message);
         }
-        self.check_options(transport, places.transport);
         let repair = (source.needs_reliability)(values);
         let needs = FlowNeeds {
             source: source.name,
@@ -134,8 +138,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Remarks on options of a transport that do not fit together, whatever uses it.
-    pub(super) fn check_options(&mut self, transport: &Transport, chosen: &Chosen) {
+    /// The transport that was chosen, with remarks on options that do not fit together, whatever uses it.
+    pub(super) fn transport(&mut self, chosen: &Chosen) -> Option<Transport> {
+        let transport = Transport::new(self.schema.transports.get(chosen.index)?, chosen.values.clone());
+        self.check_options(&transport, chosen);
+        Some(transport)
+    }
+
+    fn check_options(&mut self, transport: &Transport, chosen: &Chosen) {
         let has = |key: &str| chosen.table.as_ref().is_some_and(|table| table.node(key).is_some());
         let written = Written { values: &chosen.values, has: &has };
         self.remark_conflicts(transport.check(&written), chosen);

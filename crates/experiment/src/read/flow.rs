@@ -19,7 +19,6 @@ use crate::files::Speech;
 use crate::model::{Ends, Flow, Framing, Link, Path, PathStep, Sink, Source};
 use crate::problem::{enumerate, suggestion};
 use crate::schema::Shape;
-use crate::transport::Transport;
 use crate::tree::{Entry, Item, Node, Table};
 
 /// The most members that all flows may have together, each counted once for every sink.
@@ -118,21 +117,21 @@ impl Reader<'_> {
         let from = self.end(table, at, &place, "from", hosts);
         let ways = self.ways(table, at, &place, from, hosts, links);
         let chosen = self.choice(table, at, &place, "transport");
+        // It is checked also where something else of the flow is wrong.
+        let transport = chosen.as_ref().and_then(|chosen| self.transport(chosen));
         let source = self.choice(table, at, &place, "source");
         let speech = source.as_ref().and_then(|source| self.speech(source));
         let voice_path = source.as_ref().and_then(|source| self.voice_path(table, at, &place, source));
         let (values, chosen, source) = (values?, chosen?, source?);
         let (speech, voice_path) = (speech?, voice_path?);
-        let (from, ways) = (from?, ways?);
-        let transport_kind = *self.schema.transports.get(chosen.index)?;
+        let (from, ways, transport) = (from?, ways?, transport?);
         let source_kind = trunkline_traffic::KINDS.get(source.index)?;
         let is_written = (source_kind.samples_per_packet)(&source.values).is_some();
         let reflect = values.flag("reflect");
-        let transport = Transport::new(transport_kind, chosen.values.clone());
         let mut flow = Flow {
             meta: FlowMeta {
                 name: entry.written().to_owned(),
-                transport: transport_kind.name.to_owned(),
+                transport: transport.kind().name.to_owned(),
                 first: FlowId(0),
                 members: u32::try_from(values.integer("count")).unwrap_or(u32::MAX),
                 channels: u16::try_from(values.integer("channels")).unwrap_or(u16::MAX),

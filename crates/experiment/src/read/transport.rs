@@ -13,7 +13,7 @@ use crate::tree;
 
 impl Transport {
     /// Reads a transport as it stands in an experiment file: a name (`udp`, with or without quotation marks), or a table
-    /// (`{ kind = "dccp", congestion-control = 3 }`).
+    /// (`{ kind = "dccp", congestion-control = "ccid-3" }`).
     ///
     /// Where a protocol has the choice, its packets travel within UDP instead of as protocols of IP, which need raw
     /// sockets, unless the text says otherwise.
@@ -42,10 +42,8 @@ fn read(document: &str) -> Result<Transport, Vec<Remark>> {
     let (schema, shelf) = (Schema::default(), Shelf::new(&()));
     let mut reader = Reader { schema: &schema, shelf: &shelf, remarks: Vec::new() };
     let chosen = reader.choice(&table, &root.span, "", "transport");
-    let kind = chosen.as_ref().and_then(|chosen| schema.transports.get(chosen.index));
-    let (Some(chosen), Some(kind)) = (chosen, kind) else { return Err(reader.remarks) };
-    let read = Transport::new(kind, chosen.values.clone());
-    reader.check_options(&read, &chosen);
+    let read = chosen.as_ref().and_then(|chosen| reader.transport(chosen));
+    let (Some(chosen), Some(read)) = (chosen, read) else { return Err(reader.remarks) };
     match reader.remarks.is_empty() {
         true => Ok(within_udp(read, &chosen)),
         false => Err(reader.remarks),

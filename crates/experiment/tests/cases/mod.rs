@@ -219,7 +219,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"source = { kind = "interactive", message = "1 B", answer = "70000 B" }"#,
         &[
             r#"x.toml:19:60: `answer`: an answer of 70000 B makes a packet of 70028 B with all headers, which link `trunk` would drop: its `mtu` is 1500 B"#,
-            r#"x.toml:19:60: an answer of 70000 B is larger than the 65467 B that one over `udp` may have"#,
+            r#"x.toml:19:60: an answer of 70000 B is larger than the 65507 B that one over `udp` may have"#,
         ],
     ),
     (

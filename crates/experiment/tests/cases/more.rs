@@ -446,7 +446,7 @@ transport = "udp"
     (
         r#"{ kind = "voice", samples = 80 }"#,
         r#"{ kind = "load", message = "70000 B", interval = "1 ms" }"#,
-        &[r#"x.toml:19:37: a message of 70000 B is larger than the 65467 B that one over `udp` may have"#],
+        &[r#"x.toml:19:37: a message of 70000 B is larger than the 65507 B that one over `udp` may have"#],
     ),
     (
         r#"{ kind = "voice", samples = 80 }"#,

@@ -32,6 +32,18 @@ transport = "udp""#,
 to = "b"
 transport = "udp""#,
         r#"from = "a"
+to = "d"
+transport = { kind = "xtp", service = "datagram", rate = "1 Mbit/s" }"#,
+        &[
+            r#"x.toml:17:6: `to` names the unknown host `d`; known: `a`, `b` and `c`"#,
+            r#"x.toml:18:58: the service `datagram` has no `rate`; leave it out"#,
+        ],
+    ),
+    (
+        r#"from = "a"
+to = "b"
+transport = "udp""#,
+        r#"from = "a"
 to = ["b", "a"]
 transport = "udp""#,
         &[r#"x.toml:17:12: the flow would go from `a` to itself; name another host"#],

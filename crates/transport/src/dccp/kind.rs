@@ -8,11 +8,11 @@ use trunkline_core::{Bytes, Duration};
 use super::{Ccid, DccpConfig, DccpEndpoint, Encapsulation, HEADERS, IP_PROTOCOL, WhenFull};
 use crate::conversation::Features;
 use crate::features;
-use crate::framing::HEADER_LENGTH;
 use crate::kind::{
     Advised, Carrier, Conflict, FeatureMode, FlowNeeds, IPV4_UDP, MessageSize, Packet, Pair, Place, Sockets,
     TransportKind, TransportOptions,
 };
+use crate::udp::IPV4_HEADER_LENGTH;
 
 /// Bytes of the largest IP packet.
 const LARGEST_PACKET: u64 = 65_535;
@@ -103,7 +103,7 @@ pub const KIND: TransportKind = TransportKind {
     modes: &[FeatureMode { option: "checksum-coverage = \"8 B\"", features: &features::DCCP_PARTIAL }],
     // Generic header with 48-bit numbers and the acknowledgement's (RFC 4340 sections 5.1, 5.3), over UDP (RFC 6773).
     advised: Some(Advised { rank: 2, headers: IPV4_UDP + 24, alike: "dccp" }),
-    max_message: (65_535 - HEADERS - 28 - HEADER_LENGTH) as u64,
+    max_message: LARGEST_PACKET - (HEADERS + IPV4_HEADER_LENGTH) as u64,
     options: |values| {
         Arc::new(Dccp {
             // The words are those of the choices.

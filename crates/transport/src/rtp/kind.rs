@@ -67,7 +67,7 @@ pub const KIND: TransportKind = TransportKind {
     features: &features::RTP,
     modes: &[],
     advised: None,
-    max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
+    max_message: MAX_MESSAGE as u64,
     options: |values| {
         // At most 768,000 and 255.
         let clock = values.integer_if_given("clock").map(|clock| clock as u32);

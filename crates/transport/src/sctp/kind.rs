@@ -8,7 +8,6 @@ use trunkline_core::{Bytes, Duration};
 use super::{Encapsulation, MAX_MESSAGE, MIN_PACKET, Reliability, SctpConfig, SctpEndpoint};
 use crate::conversation::Features;
 use crate::features;
-use crate::framing::HEADER_LENGTH;
 use crate::kind::{
     Advised, Carrier, Conflict, FeatureMode, FlowNeeds, IPV4_UDP, MessageSize, Packet, Pair, Place, Sockets,
     StreamProtocol, TransportKind, TransportOptions, WHOLE, Written, smaller,
@@ -125,7 +124,7 @@ pub const KIND: TransportKind = TransportKind {
     ],
     // Common header and a DATA chunk (RFC 9260), over UDP (RFC 6951).
     advised: Some(Advised { rank: 4, headers: IPV4_UDP + 12 + 16, alike: "sctp" }),
-    max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
+    max_message: MAX_MESSAGE as u64,
     options: |values| {
         Arc::new(Sctp {
             is_shared: values.text("style") == ONE_TO_MANY,

@@ -12,7 +12,7 @@ use super::segment::Options;
 use super::{BufferConfig, MAX_MSS, Nagle, TcpConfig, TcpEndpoint, UnknownAlgorithm, WindowUpdates};
 use crate::conversation::Features;
 use crate::features;
-use crate::framing::MAX_PAYLOAD;
+use crate::framing::MOST_OF_STREAM;
 use crate::kind::{
     Advised, Conflict, IPV4, MessageSize, Packet, Pair, Place, Sockets, StreamProtocol, TransportKind,
     TransportOptions, Written,
@@ -36,7 +36,7 @@ pub const KIND: TransportKind = TransportKind {
     modes: &[],
     // With time stamps (RFC 7323).
     advised: Some(Advised { rank: 3, headers: IPV4 + 32, alike: "tcp" }),
-    max_message: MAX_PAYLOAD as u64,
+    max_message: MOST_OF_STREAM,
     options: |values| {
         let (config, given) = keys::config(values);
         // Where the engine collects small messages, the kernel does.
@@ -76,7 +76,7 @@ pub const MULTIPATH: TransportKind = TransportKind {
     modes: &[],
     // TCP's and the data sequence signal (RFC 8684 section 3.3).
     advised: Some(Advised { rank: 8, headers: IPV4 + 32 + 20, alike: "mptcp" }),
-    max_message: MAX_PAYLOAD as u64,
+    max_message: MOST_OF_STREAM,
     options: |values| Arc::new(Mptcp(options(values))),
 };
 

@@ -8,7 +8,6 @@ use trunkline_core::{Bytes, Ecn};
 use super::{IPV4_HEADER_LENGTH, MAX_MESSAGE, UDP_HEADER_LENGTH, UdpConfig, UdpEndpoint, Variant};
 use crate::conversation::Features;
 use crate::features;
-use crate::framing::HEADER_LENGTH;
 use crate::kind::{
     Advised, Carrier, FeatureMode, Group, GroupPlace, IPV4_UDP, Made, MessageSize, Packet, Pair, Place,
     Sockets, TransportKind, TransportOptions,
@@ -37,7 +36,7 @@ pub const KIND: TransportKind = TransportKind {
     features: &features::UDP,
     modes: &[],
     advised: Some(Advised { rank: 0, headers: IPV4_UDP, alike: "udp" }),
-    max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
+    max_message: MAX_MESSAGE as u64,
     options: |values| {
         Arc::new(Udp {
             buffer: values.bytes_if_given("buffer"),
@@ -71,7 +70,7 @@ pub const LITE: TransportKind = TransportKind {
     features: &features::UDP_LITE,
     modes: &[FeatureMode { option: "checksum-coverage = \"8 B\"", features: &features::UDP_LITE_PARTIAL }],
     advised: Some(Advised { rank: 1, headers: IPV4_UDP, alike: "udp" }),
-    max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
+    max_message: MAX_MESSAGE as u64,
     options: |values| {
         Arc::new(UdpLite {
             buffer: values.bytes_if_given("buffer"),

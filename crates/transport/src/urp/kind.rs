@@ -8,7 +8,7 @@ use trunkline_core::{Bytes, Duration};
 use super::{BLOCK, TRAILER_LENGTH, UrpConfig, UrpEndpoint, WINDOW};
 use crate::conversation::Features;
 use crate::features;
-use crate::framing::MAX_PAYLOAD;
+use crate::framing::MOST_OF_STREAM;
 use crate::kind::{Advised, IPV4_UDP, MessageSize, Packet, Pair, Place, TransportKind, TransportOptions};
 
 /// URP.
@@ -55,7 +55,7 @@ pub const KIND: TransportKind = TransportKind {
     modes: &[],
     // An envelope around every character frame.
     advised: Some(Advised { rank: 7, headers: IPV4_UDP + 8, alike: "urp" }),
-    max_message: MAX_PAYLOAD as u64,
+    max_message: MOST_OF_STREAM,
     options: |values| {
         Arc::new(Urp {
             block: values.bytes("block"),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::conversation::Features;
 use crate::features;
-use crate::framing::MAX_PAYLOAD;
+use crate::framing::MOST_OF_STREAM;
 use crate::kind::{
     Advised, Carrier, Conflict, FeatureMode, FlowNeeds, Group, GroupPlace, IPV4_UDP, Made, MessageSize, NONE,
     Packet, Pair, Place, Sockets, TransportKind, TransportOptions, Written,
@@ -244,7 +244,7 @@ pub const KIND: TransportKind = TransportKind {
     ],
     // The fixed header of XTP 4.0 and the data segment's.
     advised: Some(Advised { rank: 5, headers: IPV4_UDP + 40, alike: "xtp" }),
-    max_message: MAX_PAYLOAD as u64,
+    max_message: MOST_OF_STREAM,
     options: |values| {
         let service = match values.text("service").as_str() {
             "datagram" => Service::Datagram,
