@@ -39,7 +39,7 @@ pub use delays::Delays;
 pub use estimate::{binomial_bounds, estimate, student_t};
 pub use exact::{PercentileSelector, SelectError};
 pub use jitter::{InterarrivalJitter, IpdvPairs};
-pub use limited::{CutBy, LimitedBy, SendLimit};
+pub use limited::{BurstLimit, CutBy, LimitedBy, SendLimit};
 pub use lognormal::lognormal_mean_bound;
 pub use meter::{FlowProgress, Meter, Remembered};
 pub use moments::Moments;

@@ -31,20 +31,39 @@ pub struct SendLimit {
     pub back: Option<Duration>,
     /// The rate of the slowest link of the way back; `None` where that is not known.
     pub narrowest_back: Option<Rate>,
+    /// True if what fills the limit takes two round trips: the sender asks for an acknowledgement as it begins to fill it, and again
+    /// when it is full.
+    pub twice: bool,
+    /// Rate control of the transport itself, if it has one.
+    pub burst: Option<BurstLimit>,
+}
+
+/// Rate control by bursts: so much data in whole packets in every period, which takes as long as a burst at the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BurstLimit {
+    /// The rate.
+    pub rate: Rate,
+    /// The data of a period.
+    pub burst: Bytes,
+    /// The most data in a packet; none of which holds more than a burst.
+    pub packet: Bytes,
 }
 
 /// The limit that held a flow back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitedBy {
-    /// The option of the transport: `window`, `max-window`, `window-scaling` or `send-buffer`.
+    /// The option of the transport: `window`, `max-window`, `window-scaling`, `send-buffer` or `burst`.
     pub option: String,
     /// Its value.
     pub bytes: Bytes,
     /// As a number of blocks, where the file counts those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u64>,
-    /// The shortest time after which it can be filled again.
+    /// The shortest time after which it can be filled again, or half of it where it takes two round trips.
     pub round_trip: Duration,
+    /// True if it takes two round trips.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub twice: bool,
     /// As much as that lets through, of all conversations of the flow.
     pub at_most: Rate,
     /// How much it would have to be, at the least, for what was to be sent: the offered load, or all that the path carries of
@@ -93,6 +112,9 @@ const SHARE: f64 = 0.7;
 /// was asked for.
 const BEYOND: f64 = 1.1;
 
+/// A burst that lets through more than this share of its rate does not hold a flow back: the rate does.
+const OF_RATE: f64 = 0.95;
+
 /// Where the path is not known, the latency of a message that is a larger part of the limit than this says too little of a
 /// packet's.
 const PART_OF_LIMIT: u64 = 8;
@@ -100,6 +122,30 @@ const PART_OF_LIMIT: u64 = 8;
 impl SendLimit {
     /// The limit as the one that held a flow back, if it did.
     pub(crate) fn judge(&self, reached: Reached) -> Option<LimitedBy> {
+        self.judge_burst(&reached).or_else(|| self.judge_window(reached))
+    }
+
+    /// Rate control as what held a flow back, if it lets through less than its rate because packets do not fill its bursts.
+    fn judge_burst(&self, reached: &Reached) -> Option<LimitedBy> {
+        let burst = self.burst?;
+        let at_most = burst.passes(reached.message) * f64::from(self.conversations);
+        let bits = |rate: Rate| rate.bits_per_second() as f64;
+        let is_full = at_most > OF_RATE * bits(burst.rate) * f64::from(self.conversations);
+        let has_enough = reached.wanted.is_some_and(|wanted| bits(wanted) <= at_most);
+        let is_reached = (1.0 / BEYOND..=BEYOND).contains(&(self.had(reached) / at_most));
+        (!is_full && !has_enough && is_reached).then(|| LimitedBy {
+            option: "burst".to_owned(),
+            bytes: burst.burst,
+            blocks: None,
+            round_trip: burst.rate.time_for(burst.burst),
+            twice: false,
+            at_most: Rate::from_bits_per_second(at_most as u64),
+            enough: Some(Bytes(burst.burst.count().next_multiple_of(burst.whole(reached.message, u64::MAX)))),
+            largest: None,
+        })
+    }
+
+    fn judge_window(&self, reached: Reached) -> Option<LimitedBy> {
         let one_way = self.of_a_packet(&reached)?;
         let back = if reached.is_round_trip { Duration::ZERO } else { self.back.unwrap_or(one_way) };
         let round_trip = one_way + back;
@@ -107,8 +153,12 @@ impl SendLimit {
         // A block holds no more than one message.
         let in_blocks = self.blocks.map(|blocks| Bytes(blocks.saturating_mul(reached.message.count())));
         let bytes = in_blocks.map_or(self.bytes, |most| most.min(self.bytes));
+        // The request goes with the first message of a half, which it acknowledges too.
+        let of_a_half =
+            |bytes: f64| if self.twice { (bytes + reached.message.count() as f64) / 2.0 } else { bytes };
         let per_round_trip = |bytes: Bytes| {
-            bytes.count() as f64 * 8.0 * f64::from(self.conversations) / round_trip.as_secs_f64()
+            let bits = of_a_half(bytes.count() as f64) * 8.0;
+            bits * f64::from(self.conversations) / round_trip.as_secs_f64()
         };
         let had = self.had(&reached);
         // Windows are rounded by the segments that arrive, so smaller ones leave less of them unused.
@@ -116,7 +166,11 @@ impl SendLimit {
             self.segments.filter(|(count, each)| had <= BEYOND * per_round_trip(Bytes(each.count() * count)));
         let at_most = per_round_trip(of_segments.map_or(bytes, |(count, each)| Bytes(each.count() * count)));
         let enough_of_it = of_segments.map_or(SHARE, |(count, _)| share_of(count));
-        let path_is_narrower = self.carries.is_some_and(|carries| bits(carries) <= at_most);
+        let controlled =
+            self.burst.map(|burst| burst.passes(reached.message) * f64::from(self.conversations));
+        let is_narrower = |rate: f64| rate <= at_most;
+        let path_is_narrower =
+            self.carries.map(bits).is_some_and(is_narrower) || controlled.is_some_and(is_narrower);
         let has_enough = reached.wanted.is_some_and(|wanted| bits(wanted) <= SHARE * at_most);
         let share = had / at_most;
         let is_reached = (enough_of_it..=BEYOND).contains(&share);
@@ -125,7 +179,8 @@ impl SendLimit {
         }
         let target = reached.wanted.or(self.carries).map(bits);
         let enough = target.map(|rate| {
-            let each = rate / f64::from(self.conversations.max(1)) * round_trip.as_secs_f64() / 8.0;
+            let halves = if self.twice { 2.0 } else { 1.0 };
+            let each = rate / f64::from(self.conversations.max(1)) * round_trip.as_secs_f64() * halves / 8.0;
             // Headers and late acknowledgements take the same part of a larger one.
             Bytes((each / share.min(1.0)).ceil() as u64)
         });
@@ -134,6 +189,7 @@ impl SendLimit {
             bytes,
             blocks: self.blocks,
             round_trip,
+            twice: self.twice,
             at_most: Rate::from_bits_per_second(at_most as u64),
             // What would be enough is more than there is.
             enough: enough.filter(|enough| self.blocks.is_none() && *enough > bytes),
@@ -168,6 +224,22 @@ impl SendLimit {
     }
 }
 
+impl BurstLimit {
+    /// The data of a packet of whole messages, or of a part of a message that is larger, of which a burst holds so much.
+    fn whole(&self, message: Bytes, burst: u64) -> u64 {
+        let most = self.packet.count().min(burst).max(1);
+        let messages = most / message.count().max(1);
+        if messages > 0 { messages * message.count().max(1) } else { most }
+    }
+
+    /// The rate at which waiting messages of this size pass, in bit/s.
+    fn passes(&self, message: Bytes) -> f64 {
+        let burst = self.burst.count().max(1);
+        let packet = self.whole(message, burst);
+        (burst / packet * packet) as f64 / burst as f64 * self.rate.bits_per_second() as f64
+    }
+}
+
 /// [`SHARE`] of a window of that number of segments: one of them may wait for a delayed acknowledgement, and one may be half empty.
 fn share_of(segments: u64) -> f64 {
     if segments > 1 { (1.0 - 1.5 / segments as f64).clamp(0.5, SHARE) } else { SHARE }
@@ -193,6 +265,8 @@ mod tests {
             on_sockets: None,
             back: Some(Duration::from_millis(15)),
             narrowest_back: Some(MBIT(narrowest)),
+            twice: false,
+            burst: None,
         }
     }
 
@@ -241,6 +315,52 @@ mod tests {
         assert_eq!(window(50).judge(reached(49, Some(74))), None, "the path is narrower");
         assert_eq!(window(200).judge(reached(20, None)), None, "something else holds it back");
         assert_eq!(window(200).judge(reached(40, Some(40))), None, "it carries what is wanted");
+    }
+
+    #[test]
+    fn a_window_that_is_acknowledged_on_request_takes_two_round_trips() {
+        // XTP: 64 KiB and a message of 1400 B in 2 x 30 ms, of which 8.9 Mbit/s are left.
+        let asked = SendLimit { bytes: Bytes(64 << 10), twice: true, ..window(200) };
+        let limited = asked.judge(reached(9, None)).unwrap();
+        assert!(limited.twice && limited.at_most == Rate::from_bits_per_second(8_924_800), "{limited:?}");
+        let at_once = SendLimit { twice: false, ..asked };
+        assert_eq!(at_once.judge(reached(9, None)), None, "it allows 17.5 Mbit/s");
+    }
+
+    #[test]
+    fn a_burst_that_packets_do_not_fill_is_found_and_no_window_is_blamed() {
+        // One message of 1000 B in each period of 1.2 ms, and 64 KiB in 60 ms.
+        let burst = BurstLimit { rate: MBIT(10), burst: Bytes(1500), packet: Bytes(1448) };
+        let controlled = SendLimit {
+            bytes: Bytes(64 << 10),
+            burst: Some(burst),
+            back: Some(Duration::from_millis(30)),
+            ..window(20)
+        };
+        let reached = |user: u64, wanted, message| Reached {
+            user: Rate::from_bits_per_second(user),
+            fastest: Duration::from_millis(30),
+            propagation: Some(Duration::from_millis(30)),
+            message: Bytes(message),
+            ..reached(0, wanted)
+        };
+        let limited = controlled.judge(reached(6_666_000, Some(8), 1000)).unwrap();
+        assert_eq!((limited.option.as_str(), limited.bytes), ("burst", Bytes(1500)));
+        assert_eq!(limited.round_trip, Duration::from_micros(1200));
+        assert_eq!(
+            (limited.at_most, limited.enough),
+            (Rate::from_bits_per_second(6_666_666), Some(Bytes(2000)))
+        );
+        assert_eq!(controlled.judge(reached(6_000_000, Some(6), 1000)), None, "it carries what is wanted");
+        // Two messages fit into a packet, and three into a burst: the third waits for the next, and for a packet that is not full.
+        assert!((burst.passes(Bytes(500)) - 6_666_666.6).abs() < 1.0);
+        // Packets of a longer message are full, and the rest of the burst is too small for one.
+        assert!((burst.passes(Bytes(8000)) - 9_653_333.3).abs() < 1.0);
+        let wide = SendLimit { bytes: Bytes(128 << 10), ..controlled.clone() };
+        assert_eq!(wide.judge(reached(9_600_000, None, 8000)), None, "the rate holds it back");
+        // A smaller window is what holds it back.
+        let small = SendLimit { bytes: Bytes(16 << 10), ..controlled };
+        assert_eq!(small.judge(reached(2_000_000, Some(8), 1000)).unwrap().option, "window");
     }
 
     #[test]

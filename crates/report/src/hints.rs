@@ -223,7 +223,7 @@ struct Found<'v> {
 
 impl Found<'_> {
     fn sentence(&self, view: &View) -> String {
-        let LimitedBy { option, bytes, blocks, round_trip, at_most, enough, largest } = self.limit;
+        let LimitedBy { option, bytes, blocks, round_trip, twice, at_most, enough, largest } = self.limit;
         let size = blocks.map_or_else(|| bytes.to_string(), |blocks| format!("{blocks} blocks ({bytes})"));
         let place = place(view, self.first, self.others as usize);
         if option == "window-scaling" {
@@ -233,6 +233,23 @@ impl Found<'_> {
                 self.flow
             );
         }
+        if option == "burst" {
+            let better = enough.map_or_else(String::new, |enough| {
+                format!(
+                    "; a `burst` of {} B, or a multiple of it, would use all of the `rate`",
+                    enough.count()
+                )
+            });
+            return format!(
+                "`{}` is limited by its transport's `burst` of {bytes}{place}: the whole packets that fit into it every \
+                 {round_trip} are about {at_most}{better}.",
+                self.flow
+            );
+        }
+        let twice = match twice {
+            true => ", two of which pass until it is acknowledged on request,",
+            false => "",
+        };
         let more = match enough {
             Some(enough) => {
                 let kib = Bytes(enough.count().next_multiple_of(1024));
@@ -246,7 +263,7 @@ impl Found<'_> {
             None => String::new(),
         };
         format!(
-            "`{}` is limited by its transport's `{option}` of {size}{place}: with a round trip of {round_trip} it \
+            "`{}` is limited by its transport's `{option}` of {size}{place}: with a round trip of {round_trip}{twice} it \
              allows about {at_most}{more}.",
             self.flow
         )
@@ -321,6 +338,7 @@ mod tests {
             bytes: Bytes(8760),
             blocks: None,
             round_trip: Duration::from_millis(86),
+            twice: false,
             at_most: trunkline_core::Rate::from_bits_per_second(800_000),
             enough: Some(Bytes(enough)),
             largest: Some(Bytes(65_535)),

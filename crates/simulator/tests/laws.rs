@@ -201,6 +201,34 @@ fn windows_of_a_few_segments_are_named_with_what_whole_ones_allow() {
     }
 }
 
+/// The hint names the option that limits XTP: a window that is acknowledged on request takes two round trips, and a burst takes whole packets.
+#[test]
+fn xtp_names_its_window_and_its_burst() {
+    let paced = "{ kind = \"load\", message = \"1000 B\", interval = \"1 ms\" }";
+    let bulk = "{ kind = \"bulk\", message = \"1000 B\" }";
+    let burst = "rate = \"10 Mbit/s\", burst = \"1500 B\"";
+    let unhindered = "flow-control = \"none\", error-control = \"none\", acknowledge = \"never\"";
+    for (options, source, option, twice) in [
+        ("window = \"16 KiB\"", paced, Some("window"), false),
+        ("window = \"16 KiB\", acknowledge = \"on-request\"", paced, Some("window"), true),
+        ("acknowledge = \"on-request\"", bulk, Some("window"), true),
+        (burst, paced, Some("burst"), false),
+        (burst, bulk, Some("burst"), false),
+        (&format!("{burst}, {unhindered}"), paced, Some("burst"), false),
+        ("rate = \"4 Mbit/s\"", paced, None, false),
+        ("window = \"1 MiB\"", paced, None, false),
+    ] {
+        let summary = simulate(&parse(&format!(
+            "name = \"test\"\nduration = \"10 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.l]\nbetween = [\"a\", \"b\"]\n\
+             rate = \"20 Mbit/s\"\ndelay = \"30 ms\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\n\
+             transport = {{ kind = \"xtp\", {options} }}\nsource = {source}\n"
+        )));
+        let flow = flow(&summary, "f");
+        let found = flow.limited_by.as_ref().map(|limited| (limited.option.as_str(), limited.twice));
+        assert_eq!(found, option.map(|option| (option, twice)), "{options}: {:?}", flow.throughput);
+    }
+}
+
 /// An acknowledgement of 40 B takes 2.5 ms of the way back at 128 kbit/s.
 #[test]
 fn the_round_trip_of_a_window_is_that_of_both_ways() {

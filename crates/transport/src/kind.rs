@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::schema::{Parameter, Values};
-use trunkline_core::{Address, Bytes, Duration, Seed, Stream};
+use trunkline_core::{Address, Bytes, Duration, Rate, Seed, Stream};
 
 use crate::conversation::Features;
 use crate::endpoint::Endpoint;
@@ -149,6 +149,16 @@ pub trait TransportOptions: Any + fmt::Debug + Send + Sync {
 
     /// The `window` of such a transport, in blocks.
     fn window_in_blocks(&self) -> Option<u64> {
+        None
+    }
+
+    /// True if filling its window takes two round trips, since acknowledgements are requested as it begins to be filled.
+    fn takes_two_round_trips(&self) -> bool {
+        false
+    }
+
+    /// Its own rate control, where the path carries `mtu`: the rate, the data of a burst, and the most data in a packet.
+    fn rate_control(&self, _mtu: Bytes) -> Option<(Rate, Bytes, Bytes)> {
         None
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trunkline_core::schema::{Kind, Value};
 use trunkline_core::{Bytes, Duration, FlowId, Rate, Time};
-use trunkline_metrics::{FlowMeta, Lasting, Measured, SendLimit};
+use trunkline_metrics::{BurstLimit, FlowMeta, Lasting, Measured, SendLimit};
 use trunkline_network::medium;
 use trunkline_traffic::{Answer, CustomSource};
 
@@ -395,6 +395,12 @@ fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
         on_sockets: flow.transport.in_flight(),
         back: Some(acknowledgement.fold(propagation_of(&sink.backward, links), |sum, time| sum + time)),
         narrowest_back: back().min(),
+        twice: flow.transport.takes_two_round_trips(),
+        burst: mtu.and_then(|mtu| flow.transport.rate_control(mtu)).map(|(rate, burst, packet)| BurstLimit {
+            rate,
+            burst,
+            packet,
+        }),
     })
 }
 

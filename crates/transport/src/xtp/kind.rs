@@ -405,21 +405,27 @@ const OF_SERVICES: &[(&str, &[Service])] = {
 };
 
 impl Xtp {
-    /// Packets are as large as the path carries, unless `max-data` limits them.
-    fn config(&self, place: &Place<'_>) -> XtpConfig {
-        let defaults = XtpConfig::default();
-        let by_mtu = place.mtu.map_or(defaults.max_packet, |mtu| {
+    /// The size of its packets where the path carries `mtu`.
+    fn max_packet(&self, mtu: Option<Bytes>) -> usize {
+        let by_mtu = mtu.map_or(XtpConfig::default().max_packet, |mtu| {
             (mtu.count() as usize).saturating_sub(self.encapsulation.headers()).clamp(128, 65_507)
         });
-        let by_file = self.max_data.map(|data| data.count() as usize + HEADER_LENGTH);
-        let max_packet = by_file.unwrap_or(by_mtu);
+        self.max_data.map_or(by_mtu, |data| data.count() as usize + HEADER_LENGTH)
+    }
+
+    fn send_rate(&self, max_packet: usize) -> Option<RateLimit> {
         let bytes = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        let send_rate = self.rate.map(|rate| RateLimit {
-            rate: bytes(rate.bits_per_second() / 8).max(1),
-            burst: self
-                .burst
-                .map_or((10 * (max_packet - HEADER_LENGTH)) as u32, |burst| bytes(burst.count())),
-        });
+        let ten_packets = (10 * (max_packet - HEADER_LENGTH)) as u32;
+        Some(RateLimit {
+            rate: bytes(self.rate?.bits_per_second() / 8).max(1),
+            burst: self.burst.map_or(ten_packets, |burst| bytes(burst.count())),
+        })
+    }
+
+    /// Packets are as large as the path carries, unless `max-data` limits them.
+    fn config(&self, place: &Place<'_>) -> XtpConfig {
+        let max_packet = self.max_packet(place.mtu);
+        let send_rate = self.send_rate(max_packet);
         XtpConfig {
             encapsulation: self.encapsulation,
             max_packet,
@@ -438,7 +444,7 @@ impl Xtp {
             receive_buffer: self.window.count() as usize,
             initial_wait: self.wait,
             patience: Some(self.patience),
-            ..defaults
+            ..XtpConfig::default()
         }
     }
 
@@ -522,6 +528,17 @@ impl TransportOptions for Xtp {
 
     fn in_flight(&self) -> Option<(&'static str, Bytes)> {
         (self.service == Service::Stream).then_some(("window", self.window))
+    }
+
+    fn takes_two_round_trips(&self) -> bool {
+        self.acknowledge == Acknowledge::OnRequest
+    }
+
+    fn rate_control(&self, mtu: Bytes) -> Option<(Rate, Bytes, Bytes)> {
+        let max_packet = self.max_packet(Some(mtu));
+        let limit = self.send_rate(max_packet)?;
+        let rate = Rate::from_bits_per_second(u64::from(limit.rate) * 8);
+        Some((rate, Bytes(limit.burst.into()), Bytes((max_packet - HEADER_LENGTH) as u64)))
     }
 
     fn check(&self, written: &Written<'_>) -> Vec<Conflict> {
