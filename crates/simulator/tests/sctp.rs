@@ -138,3 +138,21 @@ fn members_on_one_socket_share_one_association() {
     assert!(support::nearly(wanted, 5 * 1875), "{wanted}");
     assert!(crowded.counts.refused > 0 && crowded.counts.lost < 20, "{:?}", crowded.counts);
 }
+
+/// A queue drops a window of messages, and they are given up. The sender sends one FORWARD TSN in a round trip for each gap, however
+/// many SACKs are under way: answered one by one, with another SACK for each answer, they would fill the way back for the rest of the run.
+#[test]
+fn sacks_that_are_under_way_are_not_answered_one_by_one() {
+    let summary = simulate(&parse(
+        "name = \"test\"\nduration = \"20 s\"\n[hosts]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\n\
+         rate = \"500 kbit/s\"\ndelay = \"20 ms\"\nqueue = { kind = \"fifo\", limit = \"100 packets\" }\n\
+         [flow.it]\nfrom = \"a\"\nto = \"b\"\ntransport = { kind = \"sctp\", lifetime = \"100 ms\" }\n\
+         source = { kind = \"load\", message = \"1000 B\", interval = \"10 ms\" }\n",
+    ));
+    let it = flow(&summary, "it");
+    let offered = |name: &str| summary.links.iter().find(|link| link.link == name).expect("the link").offered;
+    let (there, back) = (offered("l a>b"), offered("l b>a"));
+    assert!(it.throughput.user.bits_per_second() > 350_000, "{:?}", it.throughput);
+    assert!(it.counts.unfinished < 200, "{:?}", it.counts);
+    assert!(there < it.counts.sent + 200 && back < there, "{there} and {back} packets: {:?}", it.counts);
+}

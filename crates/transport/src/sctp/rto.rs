@@ -28,6 +28,11 @@ impl Rto {
         self.current
     }
 
+    /// The smoothed round trip, or the timeout before one was measured.
+    pub(super) fn round_trip(&self) -> Duration {
+        self.measured.map_or(self.current, |(smoothed, _)| smoothed)
+    }
+
     /// Takes a measurement in (RFC 9260 section 6.3.1).
     pub(super) fn measure(&mut self, round_trip: Duration) {
         let (smoothed, variation) = match self.measured {

@@ -46,6 +46,8 @@ pub(super) struct Sender {
     forward: u32,
     /// Whether the peer has to be told of that.
     forward_due: bool,
+    /// The TSN to which the peer was last told to pass, and when.
+    forwarded: (u32, Time),
     /// What is on its way, chunks to be sent again, and chunks that were acknowledged behind a gap.
     flight: Flight,
     lost: usize,
@@ -153,6 +155,7 @@ impl Sender {
             acknowledged: first.wrapping_sub(1),
             forward: first.wrapping_sub(1),
             forward_due: false,
+            forwarded: (first.wrapping_sub(1), Time::ZERO),
             flight: Flight::default(),
             lost: 0,
             beyond_gap: 0,

@@ -83,7 +83,7 @@ impl Sender {
             self.peer_window = (window as usize).saturating_sub(self.flight.data);
             self.probe_again(advance > 0);
         }
-        self.advance_forward();
+        self.advance_forward(now);
         advance > 0 || fresh.bytes > 0
     }
 

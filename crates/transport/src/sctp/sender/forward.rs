@@ -16,10 +16,10 @@ impl Sender {
             && let Some(sent) = self.outstanding.iter().find(|sent| sent.state == State::Lost)
             && self.is_overdue(now, sent.message, sent.times)
         {
-            self.give_up(sent.message);
+            self.give_up(now, sent.message);
         }
         while self.cutting.1 == 0 && self.is_overdue(now, self.cutting.0, 0) {
-            self.give_up(self.cutting.0);
+            self.give_up(now, self.cutting.0);
         }
     }
 
@@ -34,7 +34,7 @@ impl Sender {
     }
 
     /// Gives up a message, with all its chunks (RFC 3758 section 3.5, rule A3).
-    fn give_up(&mut self, number: u64) {
+    fn give_up(&mut self, now: Time, number: u64) {
         let Some(message) = self.messages.get_mut(number.wrapping_sub(self.first) as usize) else { return };
         self.held -= core::mem::take(&mut message.held);
         let bytes = core::mem::take(&mut message.bytes);
@@ -53,18 +53,26 @@ impl Sender {
             }
             sent.state = State::GivenUp;
         }
-        self.advance_forward();
+        self.advance_forward(now);
         self.release();
     }
 
-    /// Moves the Advanced.Peer.Ack.Point (RFC 3758 section 3.5, rules C1 to C3).
-    pub(super) fn advance_forward(&mut self) {
+    /// Moves the Advanced.Peer.Ack.Point (RFC 3758 section 3.5, rules C1 to C3). It is sent once, and again after a round trip:
+    /// if every SACK that is under way were answered, each answer would have another SACK, and the network would be full of them.
+    pub(super) fn advance_forward(&mut self, now: Time) {
         let mut index = self.forward.wrapping_sub(self.acknowledged) as usize;
         while self.outstanding.get(index).is_some_and(|sent| sent.state == State::GivenUp) {
             index += 1;
             self.forward = self.forward.wrapping_add(1);
         }
-        self.forward_due = self.forward != self.acknowledged;
+        let (to, at) = self.forwarded;
+        let is_told = |to_now| to_now == to && now < at + self.rto.round_trip();
+        self.forward_due = self.forward != self.acknowledged && !is_told(self.passed_to());
+    }
+
+    /// The TSN to which the next FORWARD TSN passes.
+    fn passed_to(&self) -> u32 {
+        self.acknowledged.wrapping_add(self.passed_over() as u32)
     }
 
     /// The TSNs that are passed over next, by how many they are: as many as have room in a packet with the streams of
@@ -90,7 +98,8 @@ impl Sender {
     pub(super) fn write_forward_tsn(&mut self, now: Time, into: &mut Vec<u8>) {
         self.forward_due = false;
         let begin = into.len();
-        let to = self.acknowledged.wrapping_add(self.passed_over() as u32);
+        let to = self.passed_to();
+        self.forwarded = (to, now);
         wire::put(into, kind::FORWARD_TSN, 0, &to.to_be_bytes(), &[]);
         for (stream, sequence) in self.skipped() {
             into.extend_from_slice(&stream.to_be_bytes());
