@@ -2,7 +2,7 @@
 
 use trunkline_core::schema::{Limit, Value, Values};
 use trunkline_core::{Bytes, Destination, Distribution, Packet, Port, Seed, Time};
-use trunkline_metrics::CutBy;
+use trunkline_metrics::{CutBy, Lasting};
 use trunkline_network::{DropCause, Fate, Outcome};
 use trunkline_traffic::KINDS;
 use trunkline_transport::kind::{self, MessageSize};
@@ -77,8 +77,11 @@ impl Scenario {
     fn largest_packet(&self, flow: &Flow, path: &[PathStep]) -> Option<Bytes> {
         let size = usual_message(flow)?;
         let mtu = path.iter().map(|step| self.direction(step).mtu).min()?;
-        let least = Bytes(size).min(flow.transport.full_packet(mtu)?);
+        let full = flow.transport.full_packet(mtu)?;
         let features = flow.transport.features();
+        // A stream that always has more to send sends full packets.
+        let is_full = flow.meta.is_greedy && flow.meta.lasting == Lasting::Run && !features.message_oriented;
+        let least = if is_full { full } else { full.min(Bytes(size)) };
         let message = MessageSize { noun: "a message", size, whole: size, varies: false, is_back: false };
         match flow.transport.packet(&message) {
             kind::Packet::Needs { bytes, .. }

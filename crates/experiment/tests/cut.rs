@@ -31,6 +31,23 @@ fn a_trunk_whose_memory_holds_fewer_chunks_than_a_packet_has_cuts_it() {
     assert_eq!(cut("medium = \"t1\"", "\"udp\"", 1400), None);
 }
 
+/// Messages of a kilobyte would pass one by one, but a stream that always has more to send fills its packets.
+#[test]
+fn the_full_packets_of_a_stream_are_cut() {
+    let of = |source: &str| {
+        let text = format!(
+            "name = \"cut\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+             medium = \"t1\"\n[flow.data]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nsource = {source}\n"
+        );
+        Experiment::parse(&text, "cut.toml", &()).unwrap().points.first().scenario.cut_by(0)
+    };
+    let found = of("{ kind = \"bulk\", message = \"1000 B\" }").unwrap();
+    assert_eq!((found.option.as_str(), found.limit.as_str()), ("link.trunk.input", "4000 B"));
+    assert!(found.packet > Bytes(60_000) && found.largest < Bytes(60_000), "{found:?}");
+    assert_eq!(of("{ kind = \"load\", message = \"1000 B\", interval = \"20 ms\" }"), None);
+    assert_eq!(of("{ kind = \"bulk\", message = \"1000 B\", messages = 1 }"), None);
+}
+
 #[test]
 fn the_input_of_a_trunk_cuts_too() {
     let found = cut("medium = \"t1\"\ninput = \"128 B\"\ncost-in = \"20 us\"", "\"udp\"", 1400).unwrap();
