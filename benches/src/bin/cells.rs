@@ -110,7 +110,7 @@ impl Driver {
 
     fn cells(&self) -> u64 {
         let figures = self.medium.figures(Duration::from_secs(1));
-        match figures.iter().find(|figure| figure.name == "cells").map(|figure| figure.amount) {
+        match figures.iter().find(|figure| figure.name == "cells").and_then(|figure| figure.amount) {
             Some(Amount::Count(cells)) => cells,
             other => panic!("cells are {other:?}"),
         }

@@ -89,7 +89,7 @@ fn alone(options: &Options, gap: Duration) -> [f64; 2] {
     assert!(out.fates.0.is_empty(), "the ring is meant to carry all");
     let figures = ring.figures(now.since(Time::ZERO));
     let rotations =
-        figures.iter().find(|figure| figure.name == "token-rotations").map(|figure| figure.amount);
+        figures.iter().find(|figure| figure.name == "token-rotations").and_then(|figure| figure.amount);
     [took * 1e9 / options.packets as f64, count(rotations) / took / 1e6]
 }
 
@@ -122,7 +122,8 @@ fn simulated(options: &Options) -> [f64; 3] {
     assert_eq!(lost, 0, "the scenario is meant to lose nothing");
     let hops: u64 = summary.links.iter().map(|link| link.delivered).sum();
     let figures = &summary.media[0].figures;
-    let rotations = figures.iter().find(|(name, _)| name == "token-rotations").map(|(_, amount)| *amount);
+    let rotations =
+        figures.iter().find(|(name, _)| name == "token-rotations").and_then(|(_, amount)| *amount);
     [hops as f64 / took / 1e6, count(rotations) / took / 1e6, f64::from(options.seconds) / took]
 }
 

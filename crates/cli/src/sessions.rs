@@ -199,7 +199,7 @@ fn table(figures: &Figures) -> Vec<Vec<String>> {
         rows.push(row("round trip", "ms"));
         rows.push(row("  mean", ms(delays.mean)));
         rows.push(row("  jitter (mean absolute deviation)", ms(trip.jitter)));
-        rows.push(row("  standard deviation", ms(delays.standard_deviation)));
+        rows.push(row("  standard deviation", delays.deviation().map_or_else(|| "–".to_owned(), ms)));
         for (name, value) in [
             ("  smallest", delays.min),
             ("  p50", delays.p50),

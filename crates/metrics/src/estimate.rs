@@ -14,12 +14,12 @@ pub fn estimate(values: &[f64]) -> Estimate {
     let mean = values.iter().sum::<f64>() / n;
     let repetitions = u32::try_from(values.len()).unwrap_or(u32::MAX);
     if values.len() < 2 {
-        return Estimate { mean, standard_deviation: 0.0, confidence95: None, repetitions };
+        return Estimate { mean, standard_deviation: None, confidence95: None, repetitions };
     }
     let squares: f64 = values.iter().map(|&value| (value - mean) * (value - mean)).sum();
     let standard_deviation = libm::sqrt(squares / (n - 1.0));
     let confidence95 = student_t(0.975, n - 1.0).map(|t| t * standard_deviation / libm::sqrt(n));
-    Estimate { mean, standard_deviation, confidence95, repetitions }
+    Estimate { mean, standard_deviation: Some(standard_deviation), confidence95, repetitions }
 }
 
 /// A quantile of Student's t with so many degrees of freedom, rounded to nine decimals: the last bits of the library's
@@ -86,16 +86,16 @@ mod tests {
         // Deviations from 12: squares add up to 10, sd = sqrt(2.5); half-width 2.7764 * sd / sqrt(5) = 1.9632.
         let estimate = estimate(&[10.0, 11.0, 12.0, 13.0, 14.0]);
         assert_eq!((estimate.mean, estimate.repetitions), (12.0, 5));
-        assert!((estimate.standard_deviation - 2.5f64.sqrt()).abs() < 1e-15);
+        assert!((estimate.standard_deviation.unwrap() - 2.5f64.sqrt()).abs() < 1e-15);
         assert!((estimate.confidence95.unwrap() - 1.96324).abs() < 1e-5);
     }
 
     #[test]
-    fn one_repetition_has_no_interval_and_none_no_mean() {
+    fn one_repetition_has_no_deviation_and_no_interval() {
         let one = estimate(&[3.5]);
         assert_eq!(
             (one.mean, one.standard_deviation, one.confidence95, one.repetitions),
-            (3.5, 0.0, None, 1)
+            (3.5, None, None, 1)
         );
         assert_eq!(estimate(&[]), Estimate::default());
     }

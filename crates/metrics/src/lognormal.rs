@@ -84,7 +84,7 @@ mod tests {
         let mut random = Seed::new(3, 1).stream("pivot");
         let pivot = |random: &mut trunkline_core::Stream| {
             let chi_square: f64 = (0..4).map(|_| normal(random).powi(2)).sum();
-            let variance = (n - 1.0) * logs.standard_deviation.powi(2) / chi_square;
+            let variance = (n - 1.0) * logs.standard_deviation.unwrap().powi(2) / chi_square;
             logs.mean - normal(random) * libm::sqrt(variance / n) + variance / 2.0
         };
         let mut pivots: Vec<f64> = (0..100_000).map(|_| pivot(&mut random)).collect();
@@ -102,7 +102,7 @@ mod tests {
         for n in [2_u8, 3, 5, 40] {
             let values: Vec<f64> = (0..n).map(|i| 10.0 + 1e-5 * f64::from(i % 3)).collect();
             let all = estimate(&values);
-            let reach = student_t(0.99, f64::from(n) - 1.0).unwrap() * all.standard_deviation;
+            let reach = student_t(0.99, f64::from(n) - 1.0).unwrap() * all.standard_deviation.unwrap();
             let student = all.mean + reach / f64::from(n).sqrt();
             let found = lognormal_mean_bound(&values, 0.01).unwrap();
             let off = (found - student) / (student - all.mean);

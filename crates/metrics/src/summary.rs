@@ -293,7 +293,7 @@ pub struct DelaySummary {
     pub count: u64,
     /// The mean.
     pub mean: Duration,
-    /// The sample standard deviation.
+    /// The sample standard deviation; zero of a single one.
     pub standard_deviation: Duration,
     /// The smallest.
     pub min: Duration,
@@ -309,6 +309,13 @@ pub struct DelaySummary {
     pub max: Duration,
     /// Whether the percentiles are exact; otherwise they come from a histogram and are right within 0.1 %.
     pub exact: bool,
+}
+
+impl DelaySummary {
+    /// The sample standard deviation, which one value alone does not have.
+    pub fn deviation(&self) -> Option<Duration> {
+        (self.count > 1).then_some(self.standard_deviation)
+    }
 }
 
 /// Variation of latency. No two of these are the same; each is printed with its name.
@@ -456,8 +463,9 @@ pub struct MediumSummary {
     pub medium: String,
     /// The host whose station it is; `None` for the medium as a whole.
     pub station: Option<String>,
-    /// Names, which are ids in the table of figures, with amounts, in the order of the medium.
-    pub figures: Vec<(String, Amount)>,
+    /// Names, which are ids in the table of figures, with amounts, in the order of the medium; without an amount if there was
+    /// nothing to measure.
+    pub figures: Vec<(String, Option<Amount>)>,
 }
 
 /// Periods in which the machine did not run a probe that wanted to run: what part of a tail is the machine's.
@@ -484,8 +492,8 @@ pub struct StallSummary {
 pub struct Estimate {
     /// The mean over repetitions.
     pub mean: f64,
-    /// The sample standard deviation; 0 for one repetition.
-    pub standard_deviation: f64,
+    /// The sample standard deviation; `None` for one repetition.
+    pub standard_deviation: Option<f64>,
     /// Half the width of the 95 % confidence interval of the mean (Student's t); `None` for one repetition.
     pub confidence95: Option<f64>,
     /// How many repetitions.

@@ -335,29 +335,30 @@ impl Medium for FddiRing {
             let alike = self.stations.iter().filter(|station| station.is_synchronous() == synchronous);
             alike.map(of).sum::<u64>()
         };
-        let quantile = |thousandths| Amount::Time(rotations.quantile(thousandths));
+        let rotated = |time| (rotations.count() > 0).then_some(Amount::Time(time));
+        let quantile = |thousandths| rotations.quantile(thousandths).map(Amount::Time);
         let ring = [
-            ("ttrt", Amount::Time(self.token.ttrt())),
-            ("ring-latency", Amount::Time(self.token.ring().latency())),
-            ("ring-utilisation", Amount::Share(share(busy, over))),
-            ("token-rotations", Amount::Count(rotations.count())),
-            ("token-rotation-mean", Amount::Time(rotations.mean())),
+            ("ttrt", Some(Amount::Time(self.token.ttrt()))),
+            ("ring-latency", Some(Amount::Time(self.token.ring().latency()))),
+            ("ring-utilisation", Some(Amount::Share(share(busy, over)))),
+            ("token-rotations", Some(Amount::Count(rotations.count()))),
+            ("token-rotation-mean", rotated(rotations.mean())),
             ("token-rotation-p50", quantile(500)),
             ("token-rotation-p99", quantile(990)),
             ("token-rotation-p999", quantile(999)),
-            ("token-rotation-max", Amount::Time(rotations.longest())),
-            ("late-counter-max", Amount::Count(self.token.late_most())),
-            ("frames-synchronous", Amount::Count(sum_of(true, Station::frames))),
-            ("bytes-synchronous", Amount::Bytes(Bytes(sum_of(true, Station::bytes)))),
-            ("frames-asynchronous", Amount::Count(sum_of(false, Station::frames))),
-            ("bytes-asynchronous", Amount::Bytes(Bytes(sum_of(false, Station::bytes)))),
+            ("token-rotation-max", rotated(rotations.longest())),
+            ("late-counter-max", Some(Amount::Count(self.token.late_most()))),
+            ("frames-synchronous", Some(Amount::Count(sum_of(true, Station::frames)))),
+            ("bytes-synchronous", Some(Amount::Bytes(Bytes(sum_of(true, Station::bytes))))),
+            ("frames-asynchronous", Some(Amount::Count(sum_of(false, Station::frames)))),
+            ("bytes-asynchronous", Some(Amount::Bytes(Bytes(sum_of(false, Station::bytes))))),
         ];
         let figure = |station, (name, amount)| Figure { station, name, amount };
         let of_stations = self.stations.iter().enumerate().flat_map(|(index, station)| {
             let own = [
-                ("frames", Amount::Count(station.frames())),
-                ("bytes", Amount::Bytes(Bytes(station.bytes()))),
-                ("late-counter-max", Amount::Count(self.token.late_max(index))),
+                ("frames", Some(Amount::Count(station.frames()))),
+                ("bytes", Some(Amount::Bytes(Bytes(station.bytes())))),
+                ("late-counter-max", Some(Amount::Count(self.token.late_max(index)))),
             ];
             own.map(|own| figure(Some(Port(index as u16)), own))
         });

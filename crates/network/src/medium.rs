@@ -101,8 +101,8 @@ pub struct Figure {
     pub station: Option<Port>,
     /// Its id in the table of figures (`trunkline_metrics::figures`): `token-rotation-mean`.
     pub name: &'static str,
-    /// What was counted or measured.
-    pub amount: Amount,
+    /// The amount that was counted or measured; `None` if there was nothing to measure: no cell that arrived, no packet that waited.
+    pub amount: Option<Amount>,
 }
 
 /// What a medium hands out; kept by the driver between calls so that nothing is allocated per packet.

@@ -132,7 +132,7 @@ impl Run {
                     |medium: &&MediumSummary| medium.medium == *link && medium.station.as_ref() == Some(host);
                 let medium = from.media.iter().find(is_meant)?;
                 let (_, amount) = medium.figures.iter().find(|(name, _)| name == figure.id)?;
-                let (quantity, value) = Quantity::of(*amount);
+                let (quantity, value) = Quantity::of((*amount)?);
                 (quantity == figure.quantity).then_some(value)
             }
         }

@@ -101,7 +101,7 @@ fn of_trial(plan: &Plan, found: &Found, trial: &Trial) -> PlanTrial {
         key: limit.key.clone(),
         verdict: if judged.applies() { judged.verdict.into() } else { PlanVerdict::NotApplicable },
         mean: judged.estimate.map(|estimate| estimate.mean),
-        sd: judged.estimate.map(|estimate| estimate.standard_deviation),
+        sd: judged.estimate.and_then(|estimate| estimate.standard_deviation),
         half_width: judged.half_width,
         outside_e_model: judged.outside_model,
     });

@@ -217,7 +217,7 @@ impl Sample {
         let estimate = estimate(&self.values);
         let counts = !self.is_certain && limit.bound > 0.0;
         let rounding = if counts { self.step * self.step / 12.0 } else { 0.0 };
-        let spread = (estimate.standard_deviation.powi(2) + rounding).sqrt();
+        let spread = (estimate.standard_deviation?.powi(2) + rounding).sqrt();
         let reach = student_t(1.0 - error, n - 1.0)? * spread / n.sqrt();
         let student = (estimate.mean - reach, estimate.mean + reach);
         Some(match self.counted_bounds(limit, error).filter(|_| counts) {

@@ -138,7 +138,7 @@ fn surplus(repetitions: &[(f64, f64)], confidence: f64) -> Option<f64> {
     let loads: Vec<f64> = repetitions.iter().map(|(load, _)| *load).collect();
     let load = (loads.len() >= 2).then(|| estimate(&loads))?;
     let n = loads.len() as f64;
-    let bound = load.mean - student_t(confidence, n - 1.0)? * load.standard_deviation / n.sqrt();
+    let bound = load.mean - student_t(confidence, n - 1.0)? * load.standard_deviation? / n.sqrt();
     let dropped = repetitions.iter().map(|(_, dropped)| dropped).sum::<f64>() / n;
     let is_hidden = dropped < SHOWN * (1.0 - 1.0 / load.mean);
     (bound > 1.0 + LEAST && is_hidden).then_some(load.mean)
@@ -173,7 +173,7 @@ fn steady(flow: &Flow, place: usize, repetitions: &[&Load]) -> Vec<f64> {
     let sent = flow.source.interval().filter(|_| !due.is_empty()).and_then(|interval| {
         let channels = f64::from(members) * f64::from(flow.meta.channels);
         let (whole, found) = (channels * lasted / interval.as_secs_f64(), estimate(&due));
-        let error = ALIKE * found.standard_deviation / (due.len() as f64).sqrt() + channels;
+        let error = ALIKE * found.standard_deviation.unwrap_or(0.0) / (due.len() as f64).sqrt() + channels;
         ((found.mean - whole * share).abs() <= error).then_some(whole)
     });
     let factor = |due: &f64| match sent {
@@ -221,7 +221,7 @@ pub(crate) fn rise(repetitions: &[Quarters], confidence: f64) -> Option<f64> {
     let growths: Vec<f64> = rises.iter().map(|[_, third, last]| (third + last) / 2.0).collect();
     let growth = (growths.len() >= 2).then(|| estimate(&growths))?;
     let n = growths.len() as f64;
-    let bound = growth.mean - student_t(confidence, n - 1.0)? * growth.standard_deviation / n.sqrt();
+    let bound = growth.mean - student_t(confidence, n - 1.0)? * growth.standard_deviation? / n.sqrt();
     let mean = |place: usize| rises.iter().map(|of| of[place]).sum::<f64>() / n;
     let goes_on = (0..3).all(|place| mean(place) >= growth.mean / 2.0);
     (goes_on && bound > LEAST).then_some(growth.mean)

@@ -145,14 +145,11 @@ fn difference(
 /// Half the width of the 95 % confidence interval of the difference of two means whose deviations need not be equal
 /// (B. L. Welch, "The generalization of 'Student's' problem ...", Biometrika 34, 1947).
 fn welch(one: &Estimate, two: &Estimate) -> Option<f64> {
-    if one.repetitions < 2 || two.repetitions < 2 {
-        return None;
-    }
     let part = |estimate: &Estimate| {
-        let count = f64::from(estimate.repetitions);
-        (estimate.standard_deviation * estimate.standard_deviation / count, count - 1.0)
+        let (deviation, count) = (estimate.standard_deviation?, f64::from(estimate.repetitions));
+        Some((deviation * deviation / count, count - 1.0))
     };
-    let ((a, a_degrees), (b, b_degrees)) = (part(one), part(two));
+    let ((a, a_degrees), (b, b_degrees)) = (part(one)?, part(two)?);
     let variance = a + b;
     if variance == 0.0 {
         return Some(0.0);

@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 
 use ::csv::Writer;
 use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_metrics::figures::{FigureKind, link, of_bundles, of_flows, of_links};
+use trunkline_metrics::figures::{FigureKind, of_bundles, of_flows, of_links};
 use trunkline_metrics::{ConnectionSample, Estimate, FlowSummary, Measured, RepetitionSummary};
 use trunkline_store::{StoredPoint, StoredRun};
 
 use crate::Error;
 use crate::bundles::all_rows;
+use crate::json::key;
 use crate::units::Quantity;
 use crate::verdict::{Outcome, Verdict};
 use crate::view::{Subject, View, value_on};
 
-/// Writes the run's tables into the directory, which is made if it is missing, and says which files those are. All
-/// times are seconds, rates bits per second, shares from 0 to 1; what was not measured is empty. `outside_e_model` says for which
+/// Writes the run's tables into the directory, which is made if it is missing, and says which files those are. Figures have their
+/// names in JSON; a column of one appends the base unit: `_s`, `_bit_per_s`, `_bytes`. All times are seconds, rates bits per second, shares from 0 to 1; what was not measured is empty. `outside_e_model` says for which
 /// R and MOS the E-model's inputs are outside its range: then they are extrapolated.
 ///
 /// | file | one row per |
@@ -337,7 +338,7 @@ fn over_repetitions(id: &str, quantity: Quantity, estimate: &Estimate) -> [Strin
         id.to_owned(),
         quantity.base_unit().to_owned(),
         number(estimate.mean),
-        number(estimate.standard_deviation),
+        if_any(estimate.standard_deviation),
         if_any(estimate.confidence95),
         estimate.repetitions.to_string(),
     ]
@@ -395,14 +396,8 @@ fn limits(view: &View, table: &mut Table) -> Written {
     Ok(())
 }
 
-/// The column of this figure had its name before there was a rule for names.
-const BACKLOG_PACKETS: &FigureKind = link("backlog_packets_max");
-
 fn link_columns() -> Vec<String> {
-    let figures = of_links().map(|figure| match figure {
-        _ if figure == BACKLOG_PACKETS => "backlog_max_packets".to_owned(),
-        _ => column(figure.id, figure.quantity),
-    });
+    let figures = of_links().map(|figure| column(figure.id, figure.quantity));
     ["repetition", "link"].map(str::to_owned).into_iter().chain(figures).collect()
 }
 
@@ -440,14 +435,13 @@ fn media(run: &StoredRun, table: &mut Table) -> Written {
     for (point, repetition, summary) in summaries(run) {
         for medium in &summary.media {
             for (figure, amount) in &medium.figures {
-                let (quantity, value) = Quantity::of(*amount);
                 let row = vec![
                     repetition.to_string(),
                     medium.medium.clone(),
                     medium.station.clone().unwrap_or_default(),
-                    figure.clone(),
-                    quantity.base_unit().to_owned(),
-                    number(value),
+                    key(figure),
+                    Quantity::of_medium(figure, *amount).base_unit().to_owned(),
+                    if_any(amount.map(|amount| Quantity::of(amount).1)),
                 ];
                 table(point, row)?;
             }

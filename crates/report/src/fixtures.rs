@@ -456,7 +456,7 @@ pub(crate) fn ring() -> StoredRun {
         let medium = |station: Option<&str>, figures: &[(&str, Amount)]| MediumSummary {
             medium: "ring".to_owned(),
             station: station.map(str::to_owned),
-            figures: figures.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect(),
+            figures: figures.iter().map(|(name, amount)| ((*name).to_owned(), Some(*amount))).collect(),
         };
         let station = [("frames", Amount::Count(7_500)), ("late-counter-max", Amount::Count(1))];
         summary.media =

@@ -73,8 +73,8 @@ fn medium_figures(view: &View) -> BTreeMap<String, FigureDefinition> {
     figures.map(one).collect()
 }
 
-/// The key of a medium's figure.
-fn key(figure: &str) -> String {
+/// The name of a medium's figure, which is spelt like those of other figures.
+pub(crate) fn key(figure: &str) -> String {
     figure.replace('-', "_")
 }
 
@@ -302,7 +302,7 @@ impl From<Estimate> for output::Estimate {
     fn from(estimate: Estimate) -> output::Estimate {
         output::Estimate {
             mean: estimate.mean,
-            sd: Some(estimate.standard_deviation).filter(|sd| sd.is_finite()),
+            sd: estimate.standard_deviation.filter(|sd| sd.is_finite()),
             ci95: estimate.confidence95,
             repetitions: estimate.repetitions as usize,
         }

@@ -48,8 +48,9 @@ pub(crate) fn media<'a>(side: &Side<'a>, point: u32) -> Vec<Medium<'a>> {
             // The same file gives the same media with the same figures in every repetition.
             let values = repetitions
                 .iter()
-                .map(|media| Some(Quantity::of(media.get(place)?.figures.get(number)?.1).1));
-            MediumFigure { name, quantity: Quantity::of(*amount).0, estimate: over_repetitions(values) }
+                .map(|media| Some(Quantity::of(media.get(place)?.figures.get(number)?.1?).1));
+            let quantity = Quantity::of_medium(name, *amount);
+            MediumFigure { name, quantity, estimate: over_repetitions(values) }
         });
         Medium { name: &summary.medium, station: summary.station.as_deref(), figures: figures.collect() }
     };

@@ -359,7 +359,7 @@ pub struct ReportSide {
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// The sample standard deviation; 0 for a single repetition.
+    /// The sample standard deviation; null for a single repetition.
     #[schema(required = true)]
     pub sd: Option<f64>,
     /// Half the width of the 95 % confidence interval; null for a single repetition.

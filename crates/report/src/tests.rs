@@ -15,6 +15,7 @@ use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::View;
 use crate::{EmbeddedSounds, Screen, csv, html, json, png, terminal, whole_html};
 
+mod names;
 mod quality;
 mod screens;
 

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     fn estimate(mean: f64, confidence95: Option<f64>) -> Estimate {
-        Estimate { mean, standard_deviation: 0.0, confidence95, repetitions: 3 }
+        Estimate { mean, standard_deviation: Some(0.0), confidence95, repetitions: 3 }
     }
 
     #[test]

@@ -185,7 +185,7 @@ fn of_the_last_packet_counts_what_is_through_by_the_end() {
         let (network, summary) = overloads(&link, "\"d\"", message);
         let from_a = summary.media.iter().filter(|medium| medium.station.as_deref() == Some("a"));
         let host_line = from_a.flat_map(|medium| &medium.figures).find_map(|(name, amount)| match amount {
-            Amount::Share(share) if name == "host-line-utilisation" => Some(share.value()),
+            Some(Amount::Share(share)) if name == "host-line-utilisation" => Some(share.value()),
             _ => None,
         });
         let busy = host_line.unwrap_or(summary.links[0].utilisation.value());

@@ -143,7 +143,7 @@ fn shares_of_time_of_media_end_with_the_measurement() {
         )));
         let found = summary.media.iter().flat_map(|medium| &medium.figures).filter(|(name, _)| name == share);
         let most = found.filter_map(|(_, amount)| match amount {
-            trunkline_core::Amount::Share(share) => Some(share.value()),
+            Some(trunkline_core::Amount::Share(share)) => Some(share.value()),
             _ => None,
         });
         let most = most.fold(0.0, f64::max);

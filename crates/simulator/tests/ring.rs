@@ -31,7 +31,7 @@ fn amount(summary: &RepetitionSummary, station: Option<&str>, name: &str) -> f64
     let mut media = summary.media.iter().filter(|medium| medium.station.as_deref() == station);
     let figure = media.find_map(|medium| medium.figures.iter().find(|(figure, _)| figure == name));
     let (_, amount) = figure.unwrap_or_else(|| panic!("no figure `{name}` of {station:?}"));
-    match *amount {
+    match amount.expect("something to measure") {
         Amount::Count(count) => count as f64,
         Amount::Time(time) => time.as_secs_f64(),
         Amount::Share(share) => share.value(),

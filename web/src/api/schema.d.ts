@@ -454,7 +454,7 @@ export interface components {
             mean: number;
             /** @description Number of repetitions. */
             repetitions: number;
-            /** @description The sample standard deviation; 0 for a single repetition. */
+            /** @description The sample standard deviation; null for a single repetition. */
             sd: number | null;
         };
         /** @description An example experiment file. */

@@ -105,8 +105,9 @@ pub struct DelayFigures {
     pub count: u64,
     /// The mean, in seconds.
     pub mean: f64,
-    /// The sample standard deviation, in seconds.
-    pub standard_deviation: f64,
+    /// The sample standard deviation, in seconds; null of a single delay.
+    #[schema(required = true)]
+    pub standard_deviation: Option<f64>,
     /// The smallest, in seconds.
     pub min: f64,
     /// The median, in seconds.
@@ -168,7 +169,7 @@ impl From<&DelaySummary> for DelayFigures {
         DelayFigures {
             count: delays.count,
             mean: seconds(delays.mean),
-            standard_deviation: seconds(delays.standard_deviation),
+            standard_deviation: delays.deviation().map(seconds),
             min: seconds(delays.min),
             p50: seconds(delays.p50),
             p90: seconds(delays.p90),

@@ -59,7 +59,8 @@ pub(super) const FIGURES: &[FigureKind] = &[
             "Traffic of the flows on the first link of their path, with all framing of that link.",
         )
         .stored("network-throughput"),
-    figure("active", "active time", Time, &BUNDLE).of_bundle(|b| Some(b.active.as_secs_f64())),
+    figure("active", "active time", Time, &BUNDLE)
+        .of_bundle(|b| (!b.active.is_zero()).then(|| b.active.as_secs_f64())),
     figure("fairness", "fairness (Jain)", Number, &FAIRNESS)
         .of_bundle(|b| b.fairness)
         .of_connections(|c| c.fairness)

@@ -84,7 +84,7 @@ fn block(page: &mut String, definition: &Definition) {
         let _ = write!(
             page,
             "\n> | {anchor}`{}` | {} | {} | {of} | {limit} |",
-            figure.id,
+            figure.id.replace('-', "_"),
             figure.name,
             unit(figure)
         );

@@ -47,8 +47,9 @@ pub(super) const FIGURES: &[FigureKind] = &[
             "Mean absolute deviation of latency from its mean (Schiavoni and Queiroz 2013, equation 2).",
         )
         .rank(8),
-    figure("jitter_standard_deviation", "jitter, standard deviation", Time, &JITTER_SD)
-        .of_flow(|f| jitter(f, |j| Some(j.standard_deviation))),
+    figure("jitter_standard_deviation", "jitter, standard deviation", Time, &JITTER_SD).of_flow(|f| {
+        jitter(f, |j| Some(j.standard_deviation)).filter(|_| f.latency.is_some_and(|l| l.count > 1))
+    }),
     figure("jitter_interarrival", "interarrival jitter (RFC 3550)", Time, &JITTER_INTERARRIVAL)
         .of_flow(|f| jitter(f, |j| j.interarrival))
         .limit("jitter.interarrival", "Interarrival jitter (RFC 3550 section 6.4.1).")

@@ -39,8 +39,8 @@ pub(super) const FIGURES: &[FigureKind] = &[
         .limit("latency.mean", "Mean latency.")
         .rank(4),
     figure("latency_standard_deviation", "latency standard deviation", Time, &LATENCY)
-        .of_flow(|f| deviation(f.latency?))
-        .of_sink(|s| deviation(s.latency?)),
+        .of_flow(|f| deviation(&f.latency?))
+        .of_sink(|s| deviation(&s.latency?)),
     figure("latency_min", "latency minimum", Time, &LATENCY)
         .of_flow(|f| latency(f, |d| d.min))
         .of_sink(|s| Some(s.latency?.min.as_secs_f64())),
@@ -88,9 +88,8 @@ fn latency(flow: &FlowSummary, of: fn(&DelaySummary) -> Duration) -> Option<f64>
     flow.latency.as_ref().map(|delays| of(delays).as_secs_f64())
 }
 
-/// The sample standard deviation, which one value alone does not have.
-fn deviation(delays: DelaySummary) -> Option<f64> {
-    (delays.count > 1).then(|| delays.standard_deviation.as_secs_f64())
+fn deviation(delays: &DelaySummary) -> Option<f64> {
+    delays.deviation().map(Duration::as_secs_f64)
 }
 
 fn from_due(flow: &FlowSummary, of: fn(&DelaySummary) -> Duration) -> Option<f64> {

@@ -104,6 +104,12 @@ impl Quantity {
             Amount::Bytes(bytes) => (Quantity::Bytes, bytes.count() as f64),
         }
     }
+
+    /// Quantity of a medium's figure with this name and amount; that of the table if there is no amount.
+    pub fn of_medium(figure: &str, amount: Option<Amount>) -> Quantity {
+        let listed = || of_media().find(|known| known.id == figure).map(|known| known.quantity);
+        amount.map(|amount| Quantity::of(amount).0).or_else(listed).unwrap_or(Quantity::Number)
+    }
 }
 
 /// Backends that know the figures of a definition.

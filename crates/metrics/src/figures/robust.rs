@@ -35,7 +35,7 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("robust_minimum_standard_deviation", "robust minimum, standard deviation", Time, &ROBUST_MINIMUM)
         .of_flow(|f| of_several(f, |r| (r.minimum_kept, r.minimum_standard_deviation.as_secs_f64()))),
     figure("robust_minimum_ratio", "robust minimum, mean over deviation", Number, &ROBUST_MINIMUM)
-        .of_flow(|f| of_several(f, |r| (r.minimum_kept, r.minimum_ratio))),
+        .of_flow(|f| of_several(f, |r| (r.minimum_kept, r.minimum_ratio)).filter(is_defined)),
     figure("robust_loaded", "robust loaded mean (Hawley)", Time, &ROBUST_LOADED)
         .of_flow(|f| robust(f, |r| r.loaded.as_secs_f64())),
     figure("robust_loaded_kept", "robust loaded mean, points kept", Count, &ROBUST_LOADED)
@@ -52,13 +52,18 @@ pub(super) const FIGURES: &[FigureKind] = &[
     )
     .of_flow(|f| of_several(f, |r| (r.loaded_kept, r.loaded_standard_deviation.as_secs_f64()))),
     figure("robust_loaded_ratio", "robust loaded mean, mean over deviation", Number, &ROBUST_LOADED)
-        .of_flow(|f| of_several(f, |r| (r.loaded_kept, r.loaded_ratio))),
+        .of_flow(|f| of_several(f, |r| (r.loaded_kept, r.loaded_ratio)).filter(is_defined)),
 ];
 
 /// A figure from the sample standard deviation of the points kept, which one point alone does not have.
 fn of_several(flow: &FlowSummary, of: fn(&RobustDelay) -> (u64, f64)) -> Option<f64> {
     let (kept, value) = of(flow.robust.as_ref()?);
     (kept > 1).then_some(value)
+}
+
+/// A summary has 0 for a mean over a deviation of zero.
+fn is_defined(ratio: &f64) -> bool {
+    *ratio > 0.0
 }
 
 fn robust(flow: &FlowSummary, of: fn(&RobustDelay) -> f64) -> Option<f64> {

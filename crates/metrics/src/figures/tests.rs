@@ -82,7 +82,7 @@ fn the_page_has_the_definitions_of_the_table() {
     let written = documented(PAGE).unwrap_or_else(|problem| panic!("docs/metrics.md: {problem}"));
     assert!(written == PAGE, "docs/metrics.md is not what the table says; run `cargo xtask generate`");
     for figure in all() {
-        let anchors = PAGE.matches(&format!("{}\"></a>`{}`", figure.id, figure.id)).count();
+        let anchors = PAGE.matches(&format!("{}\"></a>`{}`", figure.id, figure.id.replace('-', "_"))).count();
         assert!(anchors > 0, "docs/metrics.md has no anchor of {}", figure.id);
     }
 }
@@ -100,7 +100,9 @@ fn a_page_without_a_definition_or_with_one_that_is_unknown_is_refused() {
 fn one_value_alone_has_no_standard_deviation() {
     use crate::summary::{DelaySummary, RobustDelay, TransferSummary};
     for count in [1, 2] {
-        let robust = RobustDelay { minimum_kept: count, loaded_kept: count, ..Default::default() };
+        let (minimum_ratio, loaded_ratio) = (5.0, 5.0);
+        let kept = RobustDelay { minimum_kept: count, loaded_kept: count, ..Default::default() };
+        let robust = RobustDelay { minimum_ratio, loaded_ratio, ..kept };
         let latency = Some(DelaySummary { count, ..Default::default() });
         let sink = SinkSummary {
             sink: "far".to_owned(),
@@ -111,6 +113,7 @@ fn one_value_alone_has_no_standard_deviation() {
         let summary = FlowSummary {
             members: 1,
             latency,
+            jitter: Some(crate::summary::JitterSummary::default()),
             transfers: Some(TransferSummary { kept: count, ..Default::default() }),
             robust: Some(robust),
             sinks: vec![sink],
@@ -118,6 +121,7 @@ fn one_value_alone_has_no_standard_deviation() {
         };
         for id in [
             "latency_standard_deviation",
+            "jitter_standard_deviation",
             "transfer_rate_standard_deviation",
             "robust_minimum_standard_deviation",
             "robust_minimum_ratio",
@@ -129,6 +133,25 @@ fn one_value_alone_has_no_standard_deviation() {
         let of_sink = flow("latency_standard_deviation").value_at(&summary, "far");
         assert_eq!(of_sink.is_some(), count > 1, "of {count} at a sink");
     }
+}
+
+#[test]
+fn equal_delays_have_no_ratio_to_their_deviation() {
+    use crate::summary::RobustDelay;
+    let robust =
+        Some(RobustDelay { minimum_kept: 9, loaded_kept: 10, loaded_ratio: 0.6, ..Default::default() });
+    let summary = FlowSummary { members: 1, robust, ..FlowSummary::default() };
+    let ratios = ["robust_minimum_ratio", "robust_loaded_ratio"].map(|id| flow(id).value(&summary));
+    assert_eq!(ratios, [None, Some(0.6)]);
+}
+
+#[test]
+fn a_bundle_of_which_nothing_was_due_has_no_active_time() {
+    let active = |active| {
+        bundle("active").value_of_bundle(&BundleSummary { members: 2, active, ..Default::default() })
+    };
+    assert_eq!(active(trunkline_core::Duration::ZERO), None);
+    assert_eq!(active(trunkline_core::Duration::from_secs(2)), Some(2.0));
 }
 
 #[test]

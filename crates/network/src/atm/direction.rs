@@ -126,8 +126,8 @@ impl Direction {
         self.path.adapter.end_measurement(at);
     }
 
-    pub(super) fn figures(&self, over: Duration) -> impl Iterator<Item = (&'static str, Amount)> {
-        let line = Amount::Share(self.path.adapter.utilisation(over));
+    pub(super) fn figures(&self, over: Duration) -> impl Iterator<Item = (&'static str, Option<Amount>)> {
+        let line = Some(Amount::Share(self.path.adapter.utilisation(over)));
         core::iter::once(("host-line-utilisation", line)).chain(self.path.network.figures())
     }
 }

@@ -193,7 +193,7 @@ impl Network {
         Bytes(self.transmitted * CELL.count())
     }
 
-    pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, Amount)> {
+    pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, Option<Amount>)> {
         let waiting = self.output.cells_in(self.behind_most).saturating_sub(1);
         let all = self.all.figures([
             "cells",
@@ -215,7 +215,7 @@ impl Network {
             "observed-cell-transfer-delay-max",
             "observed-cell-delay-variation",
         ]);
-        let buffer = [("cell-backlog-max", Amount::Count(waiting))];
+        let buffer = [("cell-backlog-max", Some(Amount::Count(waiting)))];
         all.into_iter().chain(buffer).chain(observed).chain(self.interarrival.figures())
     }
 }

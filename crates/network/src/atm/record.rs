@@ -46,20 +46,25 @@ impl CellRecord {
     }
 
     /// Under these names: cells, those not conforming, tagged, lost, the share of these, mean and longest transfer delay,
-    /// and the difference between the longest and the shortest.
-    pub(super) fn figures(&self, names: [&'static str; 8]) -> impl Iterator<Item = (&'static str, Amount)> {
+    /// and the difference between the longest and the shortest. There is no share of no cells, and no delay of none that arrived.
+    pub(super) fn figures(
+        &self,
+        names: [&'static str; 8],
+    ) -> impl Iterator<Item = (&'static str, Option<Amount>)> {
         let cells = self.lost + self.arrived;
-        let lost = Ratio::new(self.lost as f64 / cells.max(1) as f64).unwrap_or_default();
-        let mean = self.delay_sum / u128::from(self.arrived.max(1));
+        let lost = (cells > 0).then(|| Ratio::new(self.lost as f64 / cells as f64).unwrap_or_default());
+        let mean = self.delay_sum.checked_div(u128::from(self.arrived));
+        let mean = mean.map(|nanos| Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)));
+        let most = mean.map(|_| self.delay_most);
         let amounts = [
-            Amount::Count(cells),
-            Amount::Count(self.nonconforming),
-            Amount::Count(self.tagged),
-            Amount::Count(self.lost),
-            Amount::Share(lost),
-            Amount::Time(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))),
-            Amount::Time(self.delay_most),
-            Amount::Time(self.delay_most.saturating_sub(self.delay_least)),
+            Some(Amount::Count(cells)),
+            Some(Amount::Count(self.nonconforming)),
+            Some(Amount::Count(self.tagged)),
+            Some(Amount::Count(self.lost)),
+            lost.map(Amount::Share),
+            mean.map(Amount::Time),
+            most.map(Amount::Time),
+            most.map(|most| Amount::Time(most.saturating_sub(self.delay_least))),
         ];
         names.into_iter().zip(amounts)
     }
@@ -88,23 +93,24 @@ impl Interarrival {
         self.last = Some(at);
     }
 
-    /// Mean and sample standard deviation.
-    pub(super) fn figures(&self) -> [(&'static str, Amount); 2] {
-        let mean = Duration::from_nanos(self.sum / self.gaps.max(1));
+    /// Mean and sample standard deviation; a single time has no deviation.
+    pub(super) fn figures(&self) -> [(&'static str, Option<Amount>); 2] {
+        let mean = self.sum.checked_div(self.gaps).map(Duration::from_nanos);
+        let deviation = self.standard_deviation();
         [
-            ("observed-cell-interarrival-mean", Amount::Time(mean)),
-            ("observed-cell-interarrival-standard-deviation", Amount::Time(self.standard_deviation())),
+            ("observed-cell-interarrival-mean", mean.map(Amount::Time)),
+            ("observed-cell-interarrival-standard-deviation", deviation.map(Amount::Time)),
         ]
     }
 
-    fn standard_deviation(&self) -> Duration {
+    fn standard_deviation(&self) -> Option<Duration> {
         if self.gaps < 2 {
-            return Duration::ZERO;
+            return None;
         }
         // n Σx² - (Σx)² in whole numbers: nothing cancels.
         let (gaps, sum) = (u128::from(self.gaps), u128::from(self.sum));
         let scaled = gaps.saturating_mul(self.squares).saturating_sub(sum.saturating_mul(sum));
         let variance = scaled as f64 / (gaps * (gaps - 1)) as f64;
-        Duration::from_secs_f64(libm::sqrt(variance) / 1e9)
+        Some(Duration::from_secs_f64(libm::sqrt(variance) / 1e9))
     }
 }

@@ -70,7 +70,7 @@ fn drops(out: &Outcome) -> Vec<(u64, DropCause)> {
 fn amount(link: &AtmLink, name: &str) -> Amount {
     let figures = link.figures(Duration::from_secs(1));
     let found = figures.iter().find(|figure| figure.name == name && figure.station == Some(Port(0)));
-    found.expect("a figure of that name").amount
+    found.expect("a figure of that name").amount.expect("something to measure")
 }
 
 fn count(link: &AtmLink, name: &str) -> u64 {
@@ -97,6 +97,29 @@ fn a_packet_is_cut_into_cells_and_crosses_both_lines() {
 }
 
 #[test]
+fn figures_of_no_cells_are_missing() {
+    let missing = |link: &AtmLink, port| -> Vec<&str> {
+        let figures = link.figures(Duration::from_secs(1)).into_iter();
+        let of_port = figures.filter(|figure| figure.station == Some(Port(port)));
+        of_port.filter(|figure| figure.amount.is_none()).map(|figure| figure.name).collect()
+    };
+    let of_all =
+        ["cell-loss-ratio", "cell-transfer-delay-mean", "cell-transfer-delay-max", "cell-delay-variation"];
+    let observed = of_all.map(|name| format!("observed-{name}"));
+    let interarrival =
+        ["mean", "standard-deviation"].map(|name| format!("observed-cell-interarrival-{name}"));
+    let observed: Vec<&str> = observed.iter().chain(&interarrival).map(String::as_str).collect();
+    let (link, _) = run(&[], [(0, of_cells(1, 0, 3))]);
+    assert_eq!(missing(&link, 1), [of_all.as_slice(), &observed].concat(), "nothing was sent from there");
+    // One cell has no interarrival time, two have one, and one time has no standard deviation.
+    let given: Given = &[("observe", "0")];
+    let without = |cells| missing(&run(given, [(0, of_cells(1, 0, cells))]).0, 0);
+    assert_eq!(without(1), interarrival);
+    assert_eq!(without(2), interarrival[1..]);
+    assert!(without(3).is_empty());
+}
+
+#[test]
 fn the_lines_of_the_host_and_of_the_switch_have_a_utilisation_each() {
     // Cells take 80 us on the host's line and 8 us on the switch's: 1000 of them fill 80 and 8 % of 100 ms.
     let (mut link, mut out) = (link(&[("line", "5.3 Mbit/s")]), Outcome::default());
@@ -104,7 +127,7 @@ fn the_lines_of_the_host_and_of_the_switch_have_a_utilisation_each() {
     let shares = |link: &AtmLink| {
         let figures = link.figures(over);
         let line = figures.iter().filter(|figure| figure.name == "host-line-utilisation");
-        let line: Vec<_> = line.map(|figure| (figure.station, figure.amount)).collect();
+        let line: Vec<_> = line.filter_map(|figure| Some((figure.station, figure.amount?))).collect();
         (line, link.counters(Port(0)).busy.share(over).value())
     };
     let near = |(line, switch): (Vec<(Option<Port>, Amount)>, f64), expected: [f64; 3]| {

@@ -100,13 +100,14 @@ impl Output {
     }
 
     /// Figures of the port, in a measurement that lasted `over`.
-    pub(super) fn figures(&self, over: Duration) -> [(&'static str, Amount); 5] {
+    pub(super) fn figures(&self, over: Duration) -> [(&'static str, Option<Amount>); 5] {
+        let if_sent = |time| (self.sent > 0).then_some(Amount::Time(time));
         [
-            ("switch-utilisation", Amount::Share(self.busy.share(over))),
-            ("switch-sojourn-mean", Amount::Time(self.waited / self.sent.max(1))),
-            ("switch-sojourn-max", Amount::Time(self.waited_most)),
-            ("switch-backlog-max", Amount::Bytes(self.bytes_most)),
-            ("switch-dropped", Amount::Count(self.dropped)),
+            ("switch-utilisation", Some(Amount::Share(self.busy.share(over)))),
+            ("switch-sojourn-mean", if_sent(self.waited / self.sent.max(1))),
+            ("switch-sojourn-max", if_sent(self.waited_most)),
+            ("switch-backlog-max", Some(Amount::Bytes(self.bytes_most))),
+            ("switch-dropped", Some(Amount::Count(self.dropped))),
         ]
     }
 }

@@ -138,8 +138,9 @@ fn stations_that_send_to_one_share_its_line() {
         assert_eq!(counters.offered, counters.delivered + counters.dropped[DropCause::SwitchFull.index()]);
     }
     let figures = lan.figures(Duration::from_millis(26));
-    let of =
-        |name: &str| figures.iter().find(|f| f.name == name && f.station == Some(Port(0))).unwrap().amount;
+    let of = |name: &str| {
+        figures.iter().find(|f| f.name == name && f.station == Some(Port(0))).unwrap().amount.unwrap()
+    };
     assert_eq!(of("switch-dropped"), Amount::Count(27));
     assert_eq!(of("switch-backlog-max"), Amount::Bytes(Bytes(3000)));
     assert!(

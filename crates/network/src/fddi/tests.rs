@@ -68,7 +68,7 @@ fn finish(ring: &mut FddiRing, out: &mut Outcome) {
 fn amount(ring: &FddiRing, over: Duration, station: Option<u16>, name: &str) -> Amount {
     let figures = ring.figures(over);
     let found = figures.iter().find(|figure| figure.name == name && figure.station == station.map(Port));
-    found.expect("a figure of that name").amount
+    found.expect("a figure of that name").amount.expect("something to measure")
 }
 
 #[test]
@@ -209,6 +209,16 @@ fn an_idle_ring_counts_its_rotations_and_needs_nobody() {
     ring.offer(Time::ZERO + day, Port(1), packet(1, 89, to(0)), &mut out);
     finish(&mut ring, &mut out);
     assert_eq!(arrivals(&out), [(1, 0, us(1 + 8 + 3) + day)]);
+}
+
+#[test]
+fn a_token_that_never_came_back_has_no_rotation_times() {
+    let figures = asynchronous(4).figures(Duration::from_micros(3));
+    let of = |name: &str| figures.iter().find(|figure| figure.name == name).map(|figure| figure.amount);
+    assert_eq!(of("token-rotations"), Some(Some(Amount::Count(0))));
+    for figure in ["mean", "p50", "p99", "p999", "max"] {
+        assert_eq!(of(&format!("token-rotation-{figure}")), Some(None), "{figure}");
+    }
 }
 
 #[test]

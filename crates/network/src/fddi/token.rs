@@ -267,9 +267,9 @@ impl Rotations {
         self.times.longest()
     }
 
-    /// The time that so many thousandths of the rotations did not exceed, at most 0.8 % off; zero if there was none.
-    pub(super) fn quantile(&self, thousandths: u64) -> Duration {
-        self.times.quantile(thousandths).unwrap_or_default()
+    /// The time that this number of thousandths of the rotations did not exceed, at most 0.8 % off; `None` if there was none.
+    pub(super) fn quantile(&self, thousandths: u64) -> Option<Duration> {
+        self.times.quantile(thousandths)
     }
 
     #[inline]

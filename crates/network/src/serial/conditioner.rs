@@ -187,16 +187,17 @@ impl Conditioner {
     }
 
     /// Of the shaper, if there is one, and of the policer.
-    pub(crate) fn figures(&self) -> impl Iterator<Item = (&'static str, Amount)> {
+    pub(crate) fn figures(&self) -> impl Iterator<Item = (&'static str, Option<Amount>)> {
+        let if_shaped = |time| (self.packets > 0).then_some(Amount::Time(time));
         let of_shaper = [
-            ("shaper-wait-mean", Amount::Time(self.waited / self.packets.max(1))),
-            ("shaper-wait-max", Amount::Time(self.waited_most)),
+            ("shaper-wait-mean", if_shaped(self.waited / self.packets.max(1))),
+            ("shaper-wait-max", if_shaped(self.waited_most)),
         ];
         let of_policer = [
-            ("packets-conforming", Amount::Count(self.conforming)),
-            ("packets-passed", Amount::Count(self.passed)),
-            ("packets-tagged", Amount::Count(self.tagged)),
-            ("packets-policed", Amount::Count(self.discarded)),
+            ("packets-conforming", Some(Amount::Count(self.conforming))),
+            ("packets-passed", Some(Amount::Count(self.passed))),
+            ("packets-tagged", Some(Amount::Count(self.tagged))),
+            ("packets-policed", Some(Amount::Count(self.discarded))),
         ];
         let shaper = self.shaper.is_some().then_some(of_shaper);
         let policer = self.policer.is_some().then_some(of_policer);

@@ -191,7 +191,7 @@ fn a_shaped_packet_leaves_when_there_are_tokens_for_it() {
     assert_eq!(arrivals(&out), [(0, ms(101)), (1, ms(102)), (2, ms(201)), (3, ms(301))]);
     let waits = [98, 99].map(Duration::from_millis);
     let [mean, most] = [(waits[0] + waits[1]) / 4, waits[1]].map(Amount::Time);
-    let figure = |name, amount| Figure { station: Some(Port(0)), name, amount };
+    let figure = |name, amount| Figure { station: Some(Port(0)), name, amount: Some(amount) };
     assert_eq!(
         link.figures(Duration::from_secs(1)),
         [figure("shaper-wait-mean", mean), figure("shaper-wait-max", most)]
@@ -215,7 +215,7 @@ fn policed_packets_take_their_time_and_end_there() {
             link.figures(Duration::from_secs(1)).iter().map(|figure| figure.amount).collect::<Vec<_>>();
         (urgent, arrivals(&out).iter().map(|&(id, _)| id).collect::<Vec<_>>(), drops(&out), counts)
     };
-    let count = |counts: [u64; 4]| counts.map(Amount::Count).to_vec();
+    let count = |counts: [u64; 4]| counts.map(|count| Some(Amount::Count(count))).to_vec();
     let policed =
         |ids: &[(u64, u64)]| ids.iter().map(|&(id, at)| (id, ms(at), DropCause::Policed)).collect::<Vec<_>>();
     let discarded = (3, vec![0, 1, 5], policed(&[(2, 2), (3, 3), (4, 4)]), count([3, 0, 0, 3]));

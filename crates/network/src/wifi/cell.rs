@@ -167,8 +167,8 @@ impl Medium for WifiCell {
     fn figures(&self, over: Duration) -> Vec<Figure> {
         let share = |busy: BusyTime| Amount::Share(busy.share(over));
         let mut figures = vec![
-            Figure { station: None, name: "channel-use", amount: share(self.used) },
-            Figure { station: None, name: "collisions", amount: Amount::Count(self.collisions) },
+            Figure { station: None, name: "channel-use", amount: Some(share(self.used)) },
+            Figure { station: None, name: "collisions", amount: Some(Amount::Count(self.collisions)) },
         ];
         for (port, station) in (0..).map(Port).zip(&self.stations) {
             let Air { transmissions, retries, collisions, errors } = station.air;
@@ -179,7 +179,8 @@ impl Medium for WifiCell {
                 ("collided", Amount::Count(collisions)),
                 ("spoilt", Amount::Count(errors)),
             ];
-            figures.extend(amounts.map(|(name, amount)| Figure { station: Some(port), name, amount }));
+            let figure = |(name, amount)| Figure { station: Some(port), name, amount: Some(amount) };
+            figures.extend(amounts.map(figure));
         }
         figures
     }

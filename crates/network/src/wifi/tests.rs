@@ -62,7 +62,7 @@ fn count(cell: &WifiCell, station: Option<u16>, name: &str) -> u64 {
     let figures = cell.figures(Duration::from_secs(1));
     let found = figures.iter().find(|f| f.name == name && f.station == station.map(Port));
     match found {
-        Some(Figure { amount: Amount::Count(n), .. }) => *n,
+        Some(Figure { amount: Some(Amount::Count(n)), .. }) => *n,
         other => panic!("{name}: {other:?}"),
     }
 }

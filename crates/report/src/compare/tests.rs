@@ -6,6 +6,7 @@ use trunkline_metrics::QualitySummary;
 use trunkline_store::Backend;
 
 fn estimate(mean: f64, standard_deviation: f64, repetitions: u32) -> Estimate {
+    let standard_deviation = (repetitions > 1).then_some(standard_deviation);
     Estimate { mean, standard_deviation, confidence95: None, repetitions }
 }
 

@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_a_member_that_a_relay_does_not_know() {
-        let figure = |name: &str| (name.to_owned(), Amount::Count(12));
+        let figure = |name: &str| (name.to_owned(), Some(Amount::Count(12)));
         let figures = vec![figure("cells"), figure("observed-cells"), figure("observed-cells-lost")];
         let medium = known(MediumSummary { medium: "l".to_owned(), station: None, figures });
         assert_eq!(medium.figures, [figure("cells")]);
