@@ -13,21 +13,26 @@ use crate::view::{Side, View, counted, over_repetitions, point_name};
 /// The share of lost and late audio from which on a call is unusable: with 5 %, G.711 has an R-factor below 50 (ITU-T G.107 with
 /// the Bpl of G.113, Appendix I).
 const UNUSABLE: f64 = 0.05;
-/// Figures that judge both lost and late audio; those that judge lost audio only; and that of late audio.
-const OF_BOTH: [&str; 6] = ["affected", "loss_and_late", "not_in_time", "mos", "r", "underflows"];
-const OF_LOST: [&str; 2] = ["loss", "undelivered"];
-const OF_LATE: &str = "late";
+/// Figures that judge all audio that was not heard in time.
+const OF_ALL: [&str; 6] = ["affected", "loss_and_late", "not_in_time", "mos", "r", "underflows"];
+/// Its parts: a figure, its word, and the figures that judge it.
+const PARTS: [(&str, &str, &[&str]); 4] = [
+    ("loss", "lost", &["loss", "undelivered"]),
+    ("late", "late", &["late"]),
+    ("refused_share", "refused", &["refused_share"]),
+    ("unfinished_share", "unfinished", &["unfinished_share"]),
+];
 
-/// The largest latency of a flow with audio, or of any flow if none has audio, and the largest share of audio that was lost or
-/// late. `None` if nothing was received.
+/// The largest latency of a flow with audio, or of any flow if none has audio, and the largest share of audio that was not heard in
+/// time. `None` if nothing was received.
 pub(crate) fn largest(view: &View, side: &Side) -> Option<String> {
     let affected = figures::flow("affected");
     let audio = audible(view, side);
     let mut text = format!("Largest: {}", largest_latency(view, side)?);
     if let Some((flow, point, value)) = worst(view, side, &audio, affected).filter(|(.., value)| *value > 0.0)
     {
-        let value = affected.quantity.show(value);
-        text += &format!("; {value} of {flow} is lost or late{}", at_point(view, point));
+        let (value, unheard) = (affected.quantity.show(value), unheard(side, flow, point));
+        text += &format!("; {value} of {flow} is {unheard}{}", at_point(view, point));
     }
     Some(text + ".")
 }
@@ -44,32 +49,49 @@ pub(crate) fn largest_latency(view: &View, side: &Side) -> Option<String> {
 
 /// A sentence on audio that nobody can listen to although the limits hold, because none is about it; empty without such audio.
 pub(crate) fn unusable(view: &View, side: &Side) -> String {
-    let open = audible(view, side).into_iter().filter_map(|flow| {
-        let (figure, word) = unlimited(view, flow)?;
-        let (_, point, value) = worst(view, side, &[flow], figure)?;
-        Some((flow, figure, word, point, value))
+    let open = audible(view, side).into_iter().flat_map(|flow| {
+        let open = unlimited(view, flow).into_iter();
+        open.filter_map(move |(figure, word)| Some((figure, word, worst(view, side, &[flow], figure)?)))
     });
-    match open.max_by(|a, b| a.4.total_cmp(&b.4)) {
-        Some((flow, figure, word, point, value)) if value >= UNUSABLE => format!(
-            " But {} of {flow} is {word}{}, and no limit is about that.",
+    match open.max_by(|(.., a), (.., b)| a.2.total_cmp(&b.2)) {
+        Some((figure, word, (flow, point, value))) if value >= UNUSABLE => format!(
+            " But {} of {flow} is {}{}, and no limit is about that.",
             figure.quantity.show(value),
+            word.map_or_else(|| unheard(side, flow, point), str::to_owned),
             at_point(view, point)
         ),
         _ => String::new(),
     }
 }
 
-/// The figure of a flow's unheard audio that no limit is about, in a word; `None` if all of it has limits.
-fn unlimited(view: &View, flow: &str) -> Option<(&'static FigureKind, &'static str)> {
+/// The figures of a flow's unheard audio that no limit is about, with their words; empty if limits are about all of it.
+fn unlimited(view: &View, flow: &str) -> Vec<(&'static FigureKind, Option<&'static str>)> {
     let of_flow = view.limits().iter().filter(|limit| limited::name(limit, view) == flow);
     let limited: Vec<&str> = of_flow.map(|limit| limited::figure(limit).id).collect();
     let is_limited = |figures: &[&str]| limited.iter().any(|id| figures.contains(id));
-    match (is_limited(&OF_LOST), is_limited(&[OF_LATE])) {
-        _ if is_limited(&OF_BOTH) => None,
-        (true, true) => None,
-        (true, false) => Some((figures::flow(OF_LATE), "late")),
-        (false, true) => Some((figures::flow("loss"), "lost")),
-        (false, false) => Some((figures::flow("affected"), "lost or late")),
+    let open = PARTS.iter().filter(|(.., judges)| !is_limited(judges));
+    let open: Vec<_> = open.map(|(figure, word, _)| (figures::flow(figure), Some(*word))).collect();
+    if is_limited(&OF_ALL) {
+        Vec::new()
+    } else if open.len() == PARTS.len() {
+        vec![(figures::flow("affected"), None)]
+    } else {
+        open
+    }
+}
+
+/// The reasons why audio of a flow was not heard in time at a point: `lost or late`, `late, refused or unfinished`.
+fn unheard(side: &Side, flow: &str, point: u32) -> String {
+    let has = |figure: &FigureKind| {
+        let values = side.flow(point, flow).into_iter().map(|summary| figure.value(summary));
+        over_repetitions(values).is_some_and(|share| share.mean > 0.0)
+    };
+    let mut words: Vec<&str> =
+        PARTS.iter().filter(|(figure, ..)| has(figures::flow(figure))).map(|(_, word, _)| *word).collect();
+    match words.pop() {
+        Some(last @ ("refused" | "unfinished")) if words.is_empty() => last.to_owned(),
+        Some(last @ ("refused" | "unfinished")) => format!("{} or {last}", words.join(", ")),
+        _ => "lost or late".to_owned(),
     }
 }
 
@@ -169,5 +191,19 @@ mod tests {
         }
         let line = first_line(&run);
         assert!(line.ends_with("But 40 % of voice is late, and no limit is about that."), "{line}");
+    }
+
+    #[test]
+    fn what_was_refused_or_had_not_arrived_is_not_called_lost() {
+        let mut run = affected(fixtures::single(Backend::Sim), 0.25);
+        for flow in run.points.iter_mut().flat_map(|point| &mut point.repetitions).flat_map(|one| {
+            one.summary.iter_mut().flat_map(|summary| &mut summary.flows).filter(|flow| flow.flow == "voice")
+        }) {
+            (flow.loss, flow.late) = (Ratio::ZERO, Ratio::ZERO);
+            (flow.refused, flow.unfinished) = (flow.affected.unwrap_or_default(), Ratio::ONE);
+        }
+        run.limits.clear();
+        let line = first_line(&run);
+        assert!(line.contains("25 % of voice is refused or unfinished"), "{line}");
     }
 }
