@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use trunkline_core::{Bytes, count};
-use trunkline_metrics::{CutBy, FlowSummary, LimitedBy};
+use trunkline_metrics::{Counts, CutBy, FlowSummary, LimitedBy};
 use trunkline_store::StoredPoint;
 
 use crate::view::{Side, View, counted, point_name};
@@ -93,9 +93,12 @@ fn first<T>(
     let of_point =
         |point: &StoredPoint| side.flow(point.index, flow).iter().find_map(|summary| found(summary));
     let (point, found) = view.points().iter().find_map(|point| Some((point, of_point(point)?)))?;
-    let place =
-        if view.is_swept() { format!(" at {}", point_name(point, view.axes())) } else { String::new() };
-    Some((place, found))
+    Some((place_of(view, point), found))
+}
+
+/// ` at bulk.count = 4`; empty where nothing is swept.
+fn place_of(view: &View, point: &StoredPoint) -> String {
+    if view.is_swept() { format!(" at {}", point_name(point, view.axes())) } else { String::new() }
 }
 
 /// The sentence about a limit that drops packets of a flow even on an idle line.
@@ -130,13 +133,24 @@ fn unconnected(view: &View, side: &Side, flow: &str) -> Option<String> {
     ))
 }
 
-/// The sentence about a flow of which most, or nothing at all, had not arrived when the run ended.
+/// The sentence about a flow of which most, or nothing at all, had not arrived when the run ended: over the repetitions of the first
+/// such point.
 fn unfinished(view: &View, side: &Side, flow: &str) -> Option<String> {
-    let (place, counts) = first(view, side, flow, |summary| {
-        let counts = summary.counts;
-        let nothing = counts.received + counts.late + counts.lost == 0;
-        (counts.unfinished > 0 && (nothing || counts.unfinished * 2 > counts.due())).then_some(counts)
-    })?;
+    let of_point = |point: &StoredPoint| {
+        let mut all = Counts::default();
+        for counts in side.flow(point.index, flow).iter().map(|summary| summary.counts) {
+            all.sent += counts.sent;
+            all.refused += counts.refused;
+            all.received += counts.received;
+            all.late += counts.late;
+            all.lost += counts.lost;
+            all.unfinished += counts.unfinished;
+        }
+        let nothing = all.received + all.late + all.lost == 0;
+        (all.unfinished > 0 && (nothing || all.unfinished * 2 > all.due())).then_some(all)
+    };
+    let (point, counts) = view.points().iter().find_map(|point| Some((point, of_point(point)?)))?;
+    let place = place_of(view, point);
     let what = match counts.received + counts.late {
         0 => format!("Nothing of `{flow}` had arrived{place}"),
         _ => format!("Most messages of `{flow}` had not arrived{place}"),
