@@ -147,7 +147,7 @@ pub struct PlanAnswer {
     #[serde(default)]
     #[schema(required = true)]
     pub overloaded: Vec<PlanOverloaded>,
-    /// Flows of which most messages had not arrived at the end of a run at the value kept; limits judge the others only.
+    /// Flows of which most messages were refused or had not arrived at the end of a run at the value kept; limits judge the others only.
     pub unfinished: Vec<PlanUnfinished>,
     /// The answer in a sentence.
     pub sentence: String,
@@ -173,7 +173,7 @@ pub struct PlanOverloaded {
     pub load: f64,
 }
 
-/// A flow of which most messages had not arrived at the end of a run.
+/// A flow of which most messages were refused or had not arrived at the end of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PlanUnfinished {
     /// Its name.

@@ -55,7 +55,7 @@ pub struct Rising {
     pub per_second: f64,
 }
 
-/// A flow of which most messages had not arrived when the run ended.
+/// A flow of which most messages were refused or had not arrived when the run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unfinished {
     /// Its name.

@@ -58,7 +58,7 @@ pub struct Answer {
     pub rising: Vec<Rising>,
     /// Links that are offered more than they carry at that value, of which the run shows only a part.
     pub overloaded: Vec<Overloaded>,
-    /// Flows of which most messages had not arrived when the run ended at that value: limits judge the others only.
+    /// Flows of which most messages were refused or had not arrived when the run ended at that value: limits judge the others only.
     pub unfinished: Vec<Unfinished>,
 }
 

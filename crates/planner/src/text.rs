@@ -285,17 +285,19 @@ fn doubts(plan: &Plan, answer: &Answer) -> String {
         (true, true) => None,
     };
     let unfinished = (!answer.unfinished.is_empty()).then(|| unfinished(plan, answer));
-    overloaded.into_iter().chain(unfinished).collect::<Vec<_>>().join(". ")
+    let mut sentences = overloaded.into_iter().chain(unfinished);
+    let first = sentences.next().unwrap_or_default();
+    sentences.fold(first, |text, next| format!("{text}. {}{}", next[..1].to_uppercase(), &next[1..]))
 }
 
-/// A sentence about flows whose messages had not arrived when the run ended.
+/// A sentence about flows whose messages were refused or had not arrived when the run ended.
 fn unfinished(plan: &Plan, answer: &Answer) -> String {
     let kept = answer.edge.kept.map_or_else(String::new, |kept| plan.key.written(kept));
     let flow = |one: &Unfinished| format!("{:.0} % of the messages of `{}`", one.share * 100.0, one.flow);
     let flows: Vec<String> = answer.unfinished.iter().map(flow).collect();
     format!(
-        "at {kept}, {} had not arrived when the run ended, and limits judge only those that had. Repeat the plan with a \
-         longer `duration` or `drain`, or with a limit on `unfinished`",
+        "at {kept}, {} had not arrived when the run ended or were refused, and limits judge only those that arrived. Repeat the plan with a \
+         longer `duration` or `drain`, or with a limit on `refused` or `unfinished`",
         flows.join(" and ")
     )
 }
@@ -303,14 +305,18 @@ fn unfinished(plan: &Plan, answer: &Answer) -> String {
 /// A sentence about links that are offered more than they carry.
 fn overloaded(plan: &Plan, answer: &Answer) -> String {
     let kept = answer.edge.kept.map_or_else(String::new, |kept| plan.key.written(kept));
-    let link = |one: &Overloaded| format!("{:.2} % of what `{}` carries", one.load * 100.0, one.link);
-    let links: Vec<String> = answer.overloaded.iter().map(link).collect();
+    let links = loads(answer);
     let duration = plan.first.points.first().scenario.duration.to_string();
     format!(
-        "at {kept} the flows send {}, and a run of {duration} is too short to show the effect: the queue holds the surplus, or has \
-         held it until it was full. Repeat the plan with a longer `duration`",
-        links.join(" and ")
+        "at {kept} the flows send {links}, and a run of {duration} is too short to show the effect: the queue holds the surplus, or has \
+         held it until it was full. Repeat the plan with a longer `duration`"
     )
+}
+
+/// `348 % of what `trunk` carries`, of each link that is offered more than it carries.
+fn loads(answer: &Answer) -> String {
+    let link = |one: &Overloaded| format!("{:.2} % of what `{}` carries", one.load * 100.0, one.link);
+    answer.overloaded.iter().map(link).collect::<Vec<_>>().join(" and ")
 }
 
 /// What the answer rests on if latencies still rise when the run ends.
@@ -322,8 +328,12 @@ fn rising(plan: &Plan, answer: &Answer) -> String {
         .map(|rising| format!("of `{}` by {}", rising.flow, growth(rising.per_second)))
         .collect();
     let duration = plan.first.points.first().scenario.duration.to_string();
+    let sent = match answer.overloaded.is_empty() {
+        true => "more is sent than the link carries".to_owned(),
+        false => format!("the flows send {}", loads(answer)),
+    };
     format!(
-        "at {kept} the latency still rises at the end of the run, that {}: more is sent than the link carries, and a run of \
+        "at {kept} the latency still rises at the end of the run, that {}: {sent}, and a run of \
          {duration} is too short to show the effect. Repeat the plan with a longer `duration`",
         flows.join(", that ")
     )
@@ -342,17 +352,13 @@ fn undecided_before(goal: Goal, kept: u64, trials: &[Trial]) -> Vec<u64> {
     values
 }
 
-/// Growth of a latency in each second of sending, to about three digits. In a FIFO it is the surplus of what is sent over what
-/// is carried, so where it is long, the load is the clearer number.
+/// Growth of a latency in each second of sending, to about three digits.
 fn growth(per_second: f64) -> String {
     if per_second < 1.0 {
         let decimals = if per_second < 0.01 { 3 } else { 1 };
         return format!("{:.decimals$} ms in each second", per_second * 1000.0);
     }
-    format!(
-        "{per_second:.1} s in each second (about {:.1} times as much is sent as is carried)",
-        per_second + 1.0
-    )
+    format!("{per_second:.1} s in each second")
 }
 
 /// `11 to 13`, or a dash.
@@ -484,9 +490,9 @@ mod tests {
     }
 
     #[test]
-    fn a_long_growth_of_latency_is_explained_by_the_load() {
+    fn the_growth_of_a_latency_has_about_three_digits() {
         assert_eq!(growth(0.000_4), "0.400 ms in each second");
         assert_eq!(growth(0.036_8), "36.8 ms in each second");
-        assert_eq!(growth(2.04), "2.0 s in each second (about 3.0 times as much is sent as is carried)");
+        assert_eq!(growth(2.04), "2.0 s in each second");
     }
 }

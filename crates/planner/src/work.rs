@@ -57,7 +57,7 @@ struct Sample {
     /// By flow; `None` for one that sent too little.
     quarters: Vec<Option<Quarters>>,
     load: Load,
-    /// By flow, the share of its messages that had not arrived when the run ended.
+    /// By flow, the share of its messages that were refused or had not arrived when the run ended.
     unfinished: Vec<f64>,
 }
 
@@ -83,7 +83,8 @@ impl Sample {
         };
         let unfinished = |flow: &FlowSummary| {
             let due = flow.counts.due();
-            if due > 0 { flow.counts.unfinished as f64 / due as f64 } else { 0.0 }
+            let missing = flow.counts.unfinished + flow.counts.refused;
+            if due > 0 { missing as f64 / due as f64 } else { 0.0 }
         };
         Sample {
             measured,
@@ -127,7 +128,7 @@ impl Samples {
         overload::overloaded(scenario, &loads, confidence)
     }
 
-    /// The flows of which most messages had not arrived when the run ended.
+    /// The flows of which most messages were refused or had not arrived when the run ended.
     fn unfinished(&self, scenario: &Scenario) -> Vec<Unfinished> {
         let most = |(place, flow): (usize, &trunkline_experiment::Flow)| {
             let shares = self.repetitions.values().filter_map(|one| one.unfinished.get(place));

@@ -1084,7 +1084,7 @@ export interface components {
                     value: string;
                 }
             ] | null;
-            /** @description Flows of which most messages had not arrived at the end of a run at the value kept; limits judge the others only. */
+            /** @description Flows of which most messages were refused or had not arrived at the end of a run at the value kept; limits judge the others only. */
             unfinished: components["schemas"]["PlanUnfinished"][];
             /** @description The other swept values, by key. */
             values: {
@@ -1218,7 +1218,7 @@ export interface components {
             value: string;
             verdict: components["schemas"]["PlanVerdict"] | null;
         };
-        /** @description A flow of which most messages had not arrived at the end of a run. */
+        /** @description A flow of which most messages were refused or had not arrived at the end of a run. */
         PlanUnfinished: {
             /** @description Its name. */
             flow: string;
