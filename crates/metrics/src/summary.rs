@@ -412,7 +412,7 @@ pub struct TransferSummary {
     pub rate_min: Rate,
     /// The highest rate.
     pub rate_max: Rate,
-    /// The mean times the number of channels of all members: what they carry together.
+    /// The mean times the number of channels of all members: what they carry together while all of them transfer at that rate.
     pub rate_total: Rate,
 }
 
