@@ -412,7 +412,7 @@ fn impairments(side: &mut Side, estimate: &WayEstimate) {
         Some(jitter) => side.unknown(
             "jitter",
             format!(
-                "below {} at p95 ({} packets that did not wait for each other)",
+                "at most {} at p95 ({} packets that did not wait for each other)",
                 nanos(jitter.p95),
                 jitter.packets
             ),
