@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
@@ -76,9 +76,13 @@ impl<'de> Visitor<'de> for DescriptionVisitor {
     }
 }
 
-/// Writes a run, whose paths lie in its folder.
-pub(crate) fn write(run: &StoredRun, to: impl Write) -> Result<(), StoreError> {
-    let directory = &run.info.directory;
+/// Writes a run, whose paths lie in its folder, and those of its files that `is_file` returns true for.
+pub(crate) fn write(
+    run: StoredRun,
+    to: impl Write,
+    is_file: impl Fn(&Path) -> bool,
+) -> Result<(), StoreError> {
+    let directory = &run.info.directory.clone();
     let failed = |source| StoreError::io("exported", directory)(source);
     let description = serde_json::to_vec(&Description { trunkline: FORMAT, run: relative(run) })?;
     let mut archive = tar::Builder::new(to);
@@ -89,6 +93,9 @@ pub(crate) fn write(run: &StoredRun, to: impl Write) -> Result<(), StoreError> {
     archive.append_data(&mut header, RUN, description.as_slice()).map_err(failed)?;
     for path in files::list(directory).map_err(failed)? {
         let name = path.strip_prefix(directory).unwrap_or(&path);
+        if !is_file(name) {
+            continue;
+        }
         let failed = |source| StoreError::io("exported", &path)(source);
         let mut file = File::open(&path).map_err(failed)?;
         archive.append_file(Path::new(FILES).join(name), &mut file).map_err(failed)?;
@@ -97,22 +104,44 @@ pub(crate) fn write(run: &StoredRun, to: impl Write) -> Result<(), StoreError> {
 }
 
 /// Reads a run and puts its files into the folder that `place` names, given the run; `None` if it names none.
-pub(crate) fn read<P>(
+pub(crate) fn unpack<P>(
     from: impl Read,
     place: impl FnOnce(&StoredRun) -> Result<Option<(PathBuf, P)>, StoreError>,
 ) -> Result<Option<(StoredRun, P)>, StoreError> {
+    let read = read(from, place, |(directory, _), inside, bytes| {
+        let path = directory.join(inside);
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+            io::copy(bytes, &mut File::create(&path)?)?;
+            Ok(())
+        });
+        written.map_err(StoreError::io("written", &path))
+    })?;
+    Ok(read.map(|(run, (directory, placed))| (absolute(run, &directory), placed)))
+}
+
+/// Reads a run, whose paths stay relative to its folder, and gives `file` its files one by one: the path in the folder, and the
+/// bytes. They are not read if `begin`, which is given the run first, returns `None`.
+pub(crate) fn read<B>(
+    from: impl Read,
+    begin: impl FnOnce(&StoredRun) -> Result<Option<B>, StoreError>,
+    mut file: impl FnMut(&mut B, &Path, &mut dyn Read) -> Result<(), StoreError>,
+) -> Result<Option<(StoredRun, B)>, StoreError> {
     let left = Rc::new(Cell::new(LONGEST_HEADERS));
     let mut archive = tar::Archive::new(Bounded { from, left: Rc::clone(&left) });
     let mut entries = archive.entries().map_err(no_archive)?;
-    let first = entries.next().ok_or_else(|| no_archive("it is empty"))?.map_err(no_archive)?;
+    let mut first = entries.next().ok_or_else(|| no_archive("it is empty"))?.map_err(no_archive)?;
     if first.path().map_err(no_archive)? != Path::new(RUN) || first.size() > LONGEST {
         return Err(no_archive("it does not start with `run.json`"));
     }
     left.set(u64::MAX);
-    let Described(run) = serde_json::from_reader(BufReader::new(first))
+    // As a whole: byte by byte it would be read three times as slowly.
+    let mut description = Vec::new();
+    first.read_to_end(&mut description).map_err(no_archive)?;
+    let Described(run) = serde_json::from_slice(&description)
         .map_err(|error| no_archive(format_args!("`run.json` does not describe a run: {error}")))?;
+    drop(description);
     check(&run)?;
-    let Some((directory, placed)) = place(&run)? else { return Ok(None) };
+    let Some(mut begun) = begin(&run)? else { return Ok(None) };
     loop {
         left.set(LONGEST_HEADERS);
         let Some(entry) = entries.next() else { break };
@@ -124,17 +153,11 @@ pub(crate) fn read<P>(
             return Err(no_archive(format_args!("`{}` is not a file of a run", name.display())));
         };
         // Nothing but files: a link could lead elsewhere.
-        if !entry.header().entry_type().is_file() {
-            continue;
+        if entry.header().entry_type().is_file() {
+            file(&mut begun, inside, &mut entry)?;
         }
-        let path = directory.join(inside);
-        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
-            io::copy(&mut entry, &mut File::create(&path)?)?;
-            Ok(())
-        });
-        written.map_err(StoreError::io("written", &path))?;
     }
-    Ok(Some((absolute(run, &directory), placed)))
+    Ok(Some((run, begun)))
 }
 
 /// Reads no more than is allowed.
@@ -193,9 +216,9 @@ fn is_inside(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_))) && path != Path::new("")
 }
 
-fn relative(run: &StoredRun) -> StoredRun {
+fn relative(run: StoredRun) -> StoredRun {
     let directory = run.info.directory.clone();
-    let mut run = with_paths(run.clone(), |path| path.strip_prefix(&directory).unwrap_or(path).to_path_buf());
+    let mut run = with_paths(run, |path| path.strip_prefix(&directory).unwrap_or(path).to_path_buf());
     run.info.directory = PathBuf::new();
     run
 }

@@ -93,22 +93,12 @@ pub(crate) trait Catalogue: Debug + Send {
     /// The points and repetitions of a run that were not measured to the end, repetition by repetition.
     fn missing(&mut self, id: u64) -> Result<Vec<(u32, u32)>, StoreError>;
 
-    /// Enters a repetition as a partial one with these traces, in place of an earlier partial one, whose traces are
-    /// returned; `None` if it is complete or not of this run.
-    fn begin_repetition(
-        &mut self,
-        key: RepetitionKey,
-        traces: &[(&str, &str)],
-    ) -> Result<Option<Vec<String>>, StoreError>;
+    /// Enters repetitions as partial ones, each in place of an earlier partial one, whose traces are returned; `None` for one that is
+    /// complete or not of its run.
+    fn begin_repetitions(&mut self, begun: &[Begun]) -> Result<Vec<Option<Vec<String>>>, StoreError>;
 
-    /// Stores the summary of a repetition, as JSON, and the paths of its audio.
-    fn finish_repetition(
-        &mut self,
-        key: RepetitionKey,
-        partial: bool,
-        summary: &str,
-        audio: &[String],
-    ) -> Result<(), StoreError>;
+    /// Stores the results of repetitions that were begun.
+    fn finish_repetitions(&mut self, finished: &[Finished]) -> Result<(), StoreError>;
 
     /// Puts in place what has become known of a run since it was begun.
     fn revise(&mut self, id: u64, revision: &Revision<'_>) -> Result<(), StoreError>;
@@ -140,9 +130,33 @@ pub(crate) struct RepetitionKey {
     pub(crate) repetition: u32,
 }
 
-/// Opens the catalogue in the database of a store's folder, whose runs lie in `runs`.
-pub(crate) fn in_folder(directory: &Path, runs: &Path) -> Result<Box<dyn Catalogue>, StoreError> {
-    Ok(Box::new(sqlite::Sqlite::open(&directory.join("trunkline.db"), runs)?))
+/// A repetition that is measured from now on.
+#[derive(Clone, Debug)]
+pub(crate) struct Begun {
+    pub(crate) key: RepetitionKey,
+    /// The flow and the path of each trace.
+    pub(crate) traces: Vec<(String, String)>,
+}
+
+/// A repetition that was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Finished {
+    pub(crate) key: RepetitionKey,
+    pub(crate) partial: bool,
+    /// As JSON.
+    pub(crate) summary: String,
+    /// The paths of its audio.
+    pub(crate) audio: Vec<String>,
+}
+
+/// Opens the catalogue in the database of a store's folder, whose runs lie in `runs`. `is_synced`: what is written survives a
+/// power cut.
+pub(crate) fn in_folder(
+    directory: &Path,
+    runs: &Path,
+    is_synced: bool,
+) -> Result<Box<dyn Catalogue>, StoreError> {
+    Ok(Box::new(sqlite::Sqlite::open(&directory.join("trunkline.db"), runs, is_synced)?))
 }
 
 /// Opens the catalogue that a PostgreSQL server keeps, for runs whose folders lie in `runs` on this host.

@@ -13,7 +13,7 @@ use trunkline_experiment::{Axis, Limit, NamedFiles};
 use trunkline_metrics::{Record, RepetitionSummary, TraceSink, VoiceEvent};
 
 use crate::StoreError;
-use crate::catalogue::{Catalogue, RepetitionKey};
+use crate::catalogue::{Begun, Catalogue, Finished, RepetitionKey};
 use crate::events::{self, EventFiles};
 use crate::files::Uploads;
 use crate::model::{Backend, RunInfo, Status, StoredPoint, StoredRun};
@@ -115,9 +115,21 @@ struct Shared {
     directory: PathBuf,
     catalogue: Mutex<Box<dyn Catalogue>>,
     open: OpenTraces,
+    identity: Mutex<Option<Arc<Identity>>>,
     /// Brings the files to where other hosts have them.
     uploads: Mutex<Option<Uploads>>,
+    is_synced: bool,
     _lock: RunLock,
+}
+
+/// The measurements that can be taken over: those with the same.
+#[derive(Debug)]
+struct Identity {
+    experiment_hash: String,
+    backend: Backend,
+    version: String,
+    /// The number of values of each axis.
+    axes: Vec<usize>,
 }
 
 impl RunWriter {
@@ -127,12 +139,15 @@ impl RunWriter {
         lock: RunLock,
         catalogue: Box<dyn Catalogue>,
         uploads: Option<Uploads>,
+        is_synced: bool,
     ) -> Result<RunWriter, StoreError> {
         let mut shared = Shared {
             directory: PathBuf::new(),
             catalogue: Mutex::new(catalogue),
             open: OpenTraces::default(),
+            identity: Mutex::default(),
             uploads: Mutex::new(uploads),
+            is_synced,
             _lock: lock,
             store,
             id,
@@ -151,6 +166,7 @@ impl RunWriter {
         const FILE: &str = "experiment.toml";
         let file = self.shared.directory.join(FILE);
         self.shared.catalogue().revise(self.shared.id, revision)?;
+        *self.shared.identity.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.shared.catalogue().forget_files(self.shared.id, &[FILE.to_owned()], "audio/-")?;
         fs::write(&file, revision.text).map_err(StoreError::io("written", &file))
     }
@@ -172,10 +188,10 @@ impl RunWriter {
         let shared = &self.shared;
         let stem = format!("p{point:03}-r{repetition:02}");
         let paths: Vec<String> = trace_names(&stem, flows);
-        let entries: Vec<(&str, &str)> =
-            flows.iter().copied().zip(paths.iter().map(String::as_str)).collect();
+        let entries = flows.iter().map(|flow| (*flow).to_owned()).zip(paths.clone()).collect();
         let key = RepetitionKey { run: shared.id, point, repetition };
-        let Some(old) = shared.catalogue().begin_repetition(key, &entries)? else {
+        let begun = shared.catalogue().begin_repetitions(&[Begun { key, traces: entries }])?;
+        let Some(old) = begun.into_iter().next().flatten() else {
             return Err(StoreError::NotMissing { run: shared.id, point, repetition });
         };
         if self.shared.uploads().is_some() {
@@ -194,7 +210,8 @@ impl RunWriter {
         for (flow, path) in flows.iter().zip(paths) {
             let path = shared.directory.join(path);
             let keys = TraceKeys { run: shared.id, point, repetition, flow: (*flow).to_owned() };
-            files.push(TraceFile::create(path.clone(), keys).map_err(StoreError::io("created", &path))?);
+            let file = TraceFile::create(path.clone(), keys).map_err(StoreError::io("created", &path))?;
+            files.push(file.synced(shared.is_synced));
             traces.push(((*flow).to_owned(), path));
         }
         let writer = TraceWriter::start(files, Arc::clone(&shared.open));
@@ -218,24 +235,20 @@ impl RunWriter {
         let inside = |path: &Path| {
             path.strip_prefix(&self.shared.directory).unwrap_or(path).to_string_lossy().into_owned()
         };
-        let mut catalogue = self.shared.catalogue();
+        let (mut begun, mut finished) = (Vec::new(), Vec::new());
         for (point, repetition) in run.points.iter().flat_map(|p| p.repetitions.iter().map(move |r| (p, r))) {
             let key = RepetitionKey { run: id, point: point.index, repetition: repetition.index };
-            let traces: Vec<(&str, String)> =
-                repetition.traces.iter().map(|(flow, path)| (flow.as_str(), inside(path))).collect();
-            let traces: Vec<(&str, &str)> =
-                traces.iter().map(|(flow, path)| (*flow, path.as_str())).collect();
-            catalogue.begin_repetition(key, &traces)?;
+            let traces = repetition.traces.iter().map(|(flow, path)| (flow.clone(), inside(path))).collect();
+            begun.push(Begun { key, traces });
             if let Some(summary) = &repetition.summary {
-                let audio: Vec<String> = repetition.audio.iter().map(|path| inside(path)).collect();
-                catalogue.finish_repetition(
-                    key,
-                    repetition.partial,
-                    &serde_json::to_string(summary)?,
-                    &audio,
-                )?;
+                let audio = repetition.audio.iter().map(|path| inside(path)).collect();
+                let summary = serde_json::to_string(summary)?;
+                finished.push(Finished { key, partial: repetition.partial, summary, audio });
             }
         }
+        let mut catalogue = self.shared.catalogue();
+        catalogue.begin_repetitions(&begun)?;
+        catalogue.finish_repetitions(&finished)?;
         for tag in &run.info.tags {
             catalogue.tag(id, tag, true)?;
         }
@@ -285,9 +298,27 @@ impl Drop for RunWriter {
 
 impl Shared {
     fn info(&self) -> Result<RunInfo, StoreError> {
-        let gone =
-            || StoreError::NoSuchRun { asked: self.id.to_string(), store: self.store.clone(), close: vec![] };
-        self.catalogue().info(self.id)?.ok_or_else(gone)
+        self.catalogue().info(self.id)?.ok_or_else(|| self.gone())
+    }
+
+    fn gone(&self) -> StoreError {
+        StoreError::NoSuchRun { asked: self.id.to_string(), store: self.store.clone(), close: vec![] }
+    }
+
+    /// Read once: a run may have many points, and take over many batches.
+    fn identity(&self) -> Result<Arc<Identity>, StoreError> {
+        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(identity) = &*identity {
+            return Ok(Arc::clone(identity));
+        }
+        let StoredRun { info, axes, .. } = self.catalogue().outline(self.id)?.ok_or_else(|| self.gone())?;
+        let known = identity.insert(Arc::new(Identity {
+            experiment_hash: info.experiment_hash,
+            backend: info.backend,
+            version: info.version,
+            axes: axes.iter().map(|axis| axis.values.len().max(1)).collect(),
+        }));
+        Ok(Arc::clone(known))
     }
 
     /// Waits until the bucket has the run's folder.
@@ -388,7 +419,8 @@ impl ClosedRepetition {
         let audio = audio.iter().map(|path| path.strip_prefix(directory).unwrap_or(path));
         let audio: Vec<String> = audio.map(|path| path.to_string_lossy().into_owned()).collect();
         let key = RepetitionKey { run: self.shared.id, point: self.point, repetition: self.repetition };
-        self.shared.catalogue().finish_repetition(key, summary.partial, &json, &audio)?;
+        let finished = Finished { key, partial: summary.partial, summary: json, audio: audio.clone() };
+        self.shared.catalogue().finish_repetitions(&[finished])?;
         if let Some(uploads) = &*self.shared.uploads() {
             let traces = self.traces.iter().map(|(_, path)| path.clone());
             let events = self.traces.iter().map(|(_, path)| events::beside(path));

@@ -43,6 +43,8 @@ pub struct Store {
     is_shared: bool,
     /// Whether it can only be looked at.
     is_read_only: bool,
+    /// Whether what is written survives a power cut.
+    is_synced: bool,
     /// Where they have the files.
     bucket: Option<Arc<Bucket>>,
     /// What an earlier process did not get there.
@@ -64,7 +66,18 @@ impl Store {
         let runs = directory.join("runs");
         make_private(&runs)?;
         folders::check_database(directory, &runs)?;
-        Store::of(catalogue::in_folder(directory, &runs)?, None, directory)
+        Store::of(catalogue::in_folder(directory, &runs, true)?, None, directory)
+    }
+
+    /// Opens the store in a folder that will be removed: it does not wait for the disk, and a power cut may damage it.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open).
+    pub fn scratch(directory: &Path) -> Result<Store, StoreError> {
+        let runs = directory.join("runs");
+        make_private(&runs)?;
+        let store = Store::of(catalogue::in_folder(directory, &runs, false)?, None, directory)?;
+        Ok(Store { is_synced: false, ..store })
     }
 
     /// Opens the store of a team, whose rows a PostgreSQL server keeps: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`. It
@@ -97,6 +110,7 @@ impl Store {
             directory: directory.to_path_buf(),
             is_shared: catalogue.is_shared(),
             is_read_only: catalogue.is_read_only(),
+            is_synced: true,
             catalogue: Mutex::new(catalogue),
             leftovers: leftovers.transpose()?,
             bucket,
@@ -142,7 +156,7 @@ impl Store {
             if !self.is_shared {
                 taken = Some(self.lock(id, &directory)?);
             }
-            let file = directory.join("experiment.toml");
+            let file = directory.join(EXPERIMENT);
             fs::write(&file, &run.text).map_err(StoreError::io("written", &file))?;
             keep(&run.named, &directory)?;
             // Whoever may not write there is told before anything is measured.
@@ -158,7 +172,7 @@ impl Store {
             None => own.hold(id, &self.directory)?.ok_or(StoreError::InUse { id })?,
         };
         let uploads = self.uploads(id)?;
-        RunWriter::new(self.directory.clone(), id, lock, own, uploads)
+        RunWriter::new(self.directory.clone(), id, lock, own, uploads, self.is_synced)
     }
 
     /// The thread that brings the files of a run to the bucket, if there is one.
@@ -182,7 +196,7 @@ impl Store {
         }
         let traces = info.directory.join("traces");
         fs::create_dir_all(&traces).map_err(StoreError::io("created", &traces))?;
-        let file = info.directory.join("experiment.toml");
+        let file = info.directory.join(EXPERIMENT);
         if !file.exists() {
             // It was begun on another host.
             fs::write(&file, self.run(id)?.text).map_err(StoreError::io("written", &file))?;
@@ -190,7 +204,7 @@ impl Store {
         recovery::repair_traces(&mut *own, id, &info.directory)?;
         own.started(id)?;
         let uploads = self.uploads(id)?;
-        RunWriter::new(self.directory.clone(), id, lock, own, uploads)
+        RunWriter::new(self.directory.clone(), id, lock, own, uploads, self.is_synced)
     }
 
     /// Every run, the oldest first.
@@ -351,7 +365,7 @@ impl Store {
             return Err(StoreError::InUse { id });
         }
         self.fetch_all(&run.info)?;
-        archive::write(&run, to)
+        archive::write(run, to, |_| true)
     }
 
     /// Takes in a run that another store has exported, under a number of this one. What was started, finished and measured
@@ -361,7 +375,7 @@ impl Store {
     /// [`StoreError::NoArchive`] if it is not such an archive, or damaged: then there is no run.
     pub fn import(&self, archive: impl Read) -> Result<Imported, StoreError> {
         let (mut known, mut begun) = (None, None);
-        let read = archive::read(archive, |run| {
+        let read = archive::unpack(archive, |run| {
             archive::check_points(run)?;
             known = self.catalogue().with_key(&run.info.key)?;
             if known.is_some() {
@@ -443,8 +457,11 @@ fn place_of(path: &str, directory: &Path) -> PathBuf {
     directory.join(NAMED).join(format!("{}-{}", selector::slug(path), hash(path)))
 }
 
+/// In the folder of a run, its experiment's text.
+const EXPERIMENT: &str = "experiment.toml";
+
 /// In the folder of a run, what its experiment names.
-const NAMED: &str = "named";
+pub(crate) const NAMED: &str = "named";
 
 /// The hash of the text with LF line endings.
 pub(crate) fn experiment_hash(text: &str) -> String {

@@ -85,6 +85,41 @@ fn repetitions_that_another_store_has_measured_are_taken_once_with_their_files()
     assert!(matches!(refused, StoreError::Different { .. }) && refused.is_bad_input(), "{refused}");
 }
 
+#[test]
+fn of_a_torn_archive_nothing_is_taken() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (store, other) = (Store::open(here.path()).unwrap(), measured(there.path()));
+    let mut archive = Vec::new();
+    other.export_measured(1, &mut archive).unwrap();
+    let run = store.begin(new_run(Backend::Sim, "a = 1\n")).unwrap();
+    let missing = run.missing().unwrap();
+    // Before the last file, in the middle of it, and without the end of the archive.
+    let second_last = archive.len() - 1024 - 3 * 512;
+    for length in [second_last, second_last / 2] {
+        run.adopt_archive(&archive[..length]).unwrap_err();
+        assert_eq!(run.missing().unwrap(), missing);
+    }
+    assert_eq!(run.adopt_archive(archive.as_slice()).unwrap().taken, 4);
+    let info = run.finish(Status::Complete).unwrap();
+    let (sent, got) = (other.run(1).unwrap(), store.run(info.id).unwrap());
+    for (sent, got) in sent.points.iter().zip(&got.points) {
+        for (sent, got) in sent.repetitions.iter().zip(&got.repetitions) {
+            assert_eq!(sent.summary, got.summary);
+            let bytes = |path: &Path| std::fs::read(path).unwrap();
+            assert_eq!(bytes(&sent.traces[0].1), bytes(&got.traces[0].1));
+            assert_eq!(bytes(&sent.audio[0]), bytes(&got.audio[0]));
+        }
+    }
+    let left =
+        files_below(&info.directory).into_iter().find(|path| path.extension().is_some_and(|e| e == "part"));
+    assert_eq!(left, None);
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
 /// A store with one measured and tagged run.
 fn measured(directory: &Path) -> Store {
     let store = Store::open(directory).unwrap();

@@ -21,7 +21,7 @@ use postgres::types::ToSql;
 
 use self::address::Address;
 use self::connection::{Connection, take};
-use super::{Catalogue, RepetitionKey};
+use super::{Begun, Catalogue, Finished, RepetitionKey};
 use crate::StoreError;
 use crate::files::SharedFile;
 use crate::model::{RunInfo, Status, StoredPoint, StoredRun, status_name};
@@ -246,76 +246,23 @@ impl Catalogue for Postgres {
         })
     }
 
-    fn begin_repetition(
-        &mut self,
-        key: RepetitionKey,
-        traces: &[(&str, &str)],
-    ) -> Result<Option<Vec<String>>, StoreError> {
-        let (run, point, repetition) = numbers(key);
-        self.whole(|transaction| {
-            // Its row is locked: nobody enters the same repetition meanwhile.
-            let wanted = transaction.query_opt(
-                "SELECT 1 FROM point JOIN run ON id = run WHERE run = $1 AND point = $2 AND $3 < repetitions
-                    AND NOT EXISTS (SELECT 1 FROM repetition done WHERE done.run = $1 AND done.point = $2
-                        AND done.repetition = $3 AND NOT done.partial)
-                 FOR UPDATE OF point",
-                &[&run, &point, &repetition],
-            )?;
-            if wanted.is_none() {
-                return Ok(None);
-            }
-            let old = transaction.query(
-                "SELECT path FROM artefact WHERE run = $1 AND point = $2 AND repetition = $3 AND kind = 'trace'",
-                &[&run, &point, &repetition],
-            )?;
-            transaction.execute(
-                "DELETE FROM repetition WHERE run = $1 AND point = $2 AND repetition = $3",
-                &[&run, &point, &repetition],
-            )?;
-            transaction.execute(
-                "INSERT INTO repetition (run, point, repetition, partial) VALUES ($1, $2, $3, true)",
-                &[&run, &point, &repetition],
-            )?;
-            for (place, (flow, path)) in (0i64..).zip(traces) {
-                transaction.execute(
-                    "INSERT INTO artefact (run, point, repetition, kind, place, flow, path)
-                     VALUES ($1, $2, $3, 'trace', $4, $5, $6)",
-                    &[&run, &point, &repetition, &place, flow, path],
-                )?;
-            }
-            Ok(Some(old.iter().map(|row| row.get(0)).collect()))
-        })
+    fn begin_repetitions(&mut self, begun: &[Begun]) -> Result<Vec<Option<Vec<String>>>, StoreError> {
+        self.whole(|transaction| begun.iter().map(|begun| begin_repetition(transaction, begun)).collect())
     }
 
-    fn finish_repetition(
-        &mut self,
-        key: RepetitionKey,
-        partial: bool,
-        summary: &str,
-        audio: &[String],
-    ) -> Result<(), StoreError> {
-        let (run, point, repetition) = numbers(key);
-        let entered = self.whole(|transaction| {
-            // Not over what another process has measured to its end; but again over what this one has.
-            let entered = transaction.execute(
-                "UPDATE repetition SET partial = $4, summary = $5
-                 WHERE run = $1 AND point = $2 AND repetition = $3 AND (partial OR summary = $5)",
-                &[&run, &point, &repetition, &partial, &summary],
-            )?;
-            if entered == 0 {
-                return Ok(false);
+    fn finish_repetitions(&mut self, finished: &[Finished]) -> Result<(), StoreError> {
+        let refused = self.whole(|transaction| {
+            let mut refused = None;
+            for finished in finished {
+                if !finish_repetition(transaction, finished)? {
+                    refused.get_or_insert(finished.key);
+                }
             }
-            for (place, path) in (0i64..).zip(audio) {
-                transaction.execute(
-                    "INSERT INTO artefact (run, point, repetition, kind, place, path) VALUES ($1, $2, $3, 'audio', $4, $5)
-                     ON CONFLICT DO NOTHING",
-                    &[&run, &point, &repetition, &place, path],
-                )?;
-            }
-            Ok(true)
+            Ok(refused)
         })?;
-        let RepetitionKey { run, point, repetition } = key;
-        entered.then_some(()).ok_or(StoreError::NotMissing { run, point, repetition })
+        refused.map_or(Ok(()), |RepetitionKey { run, point, repetition }| {
+            Err(StoreError::NotMissing { run, point, repetition })
+        })
     }
 
     fn revise(&mut self, id: u64, revision: &Revision<'_>) -> Result<(), StoreError> {
@@ -375,6 +322,69 @@ impl Catalogue for Postgres {
         };
         self.execute(statement, &[&(id as i64), &tag])
     }
+}
+
+fn begin_repetition(
+    transaction: &mut Transaction<'_>,
+    Begun { key, traces }: &Begun,
+) -> Result<Option<Vec<String>>, postgres::Error> {
+    let (run, point, repetition) = numbers(*key);
+    // Its row is locked: nobody enters the same repetition meanwhile.
+    let wanted = transaction.query_opt(
+        "SELECT 1 FROM point JOIN run ON id = run WHERE run = $1 AND point = $2 AND $3 < repetitions
+            AND NOT EXISTS (SELECT 1 FROM repetition done WHERE done.run = $1 AND done.point = $2
+                AND done.repetition = $3 AND NOT done.partial)
+         FOR UPDATE OF point",
+        &[&run, &point, &repetition],
+    )?;
+    if wanted.is_none() {
+        return Ok(None);
+    }
+    let old = transaction.query(
+        "SELECT path FROM artefact WHERE run = $1 AND point = $2 AND repetition = $3 AND kind = 'trace'",
+        &[&run, &point, &repetition],
+    )?;
+    transaction.execute(
+        "DELETE FROM repetition WHERE run = $1 AND point = $2 AND repetition = $3",
+        &[&run, &point, &repetition],
+    )?;
+    transaction.execute(
+        "INSERT INTO repetition (run, point, repetition, partial) VALUES ($1, $2, $3, true)",
+        &[&run, &point, &repetition],
+    )?;
+    for (place, (flow, path)) in (0i64..).zip(traces) {
+        transaction.execute(
+            "INSERT INTO artefact (run, point, repetition, kind, place, flow, path)
+             VALUES ($1, $2, $3, 'trace', $4, $5, $6)",
+            &[&run, &point, &repetition, &place, flow, path],
+        )?;
+    }
+    Ok(Some(old.iter().map(|row| row.get(0)).collect()))
+}
+
+/// Returns false if another process has measured the repetition to its end.
+fn finish_repetition(
+    transaction: &mut Transaction<'_>,
+    Finished { key, partial, summary, audio }: &Finished,
+) -> Result<bool, postgres::Error> {
+    let (run, point, repetition) = numbers(*key);
+    // Not over what another process has measured to its end; but again over what this one has.
+    let entered = transaction.execute(
+        "UPDATE repetition SET partial = $4, summary = $5
+         WHERE run = $1 AND point = $2 AND repetition = $3 AND (partial OR summary = $5)",
+        &[&run, &point, &repetition, partial, summary],
+    )?;
+    if entered == 0 {
+        return Ok(false);
+    }
+    for (place, path) in (0i64..).zip(audio) {
+        transaction.execute(
+            "INSERT INTO artefact (run, point, repetition, kind, place, path) VALUES ($1, $2, $3, 'audio', $4, $5)
+             ON CONFLICT DO NOTHING",
+            &[&run, &point, &repetition, &place, path],
+        )?;
+    }
+    Ok(true)
 }
 
 fn numbers(RepetitionKey { run, point, repetition }: RepetitionKey) -> (i64, i64, i64) {

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use self::opened::Opened;
-use super::{Catalogue, RepetitionKey};
+use super::{Begun, Catalogue, Finished, RepetitionKey};
 use crate::StoreError;
 use crate::folders;
 use crate::model::{RunInfo, Status, StoredPoint, StoredRun, status_name};
@@ -26,15 +26,17 @@ pub(super) struct Sqlite {
     path: PathBuf,
     /// Where the folders of runs lie.
     runs: PathBuf,
+    /// Whether what is written survives a power cut.
+    is_synced: bool,
     opened: Opened,
 }
 
 impl Sqlite {
     /// Opens the database, making it if there is none, and brings its schema up to date. What cannot be written can be
     /// looked at.
-    pub(super) fn open(path: &Path, runs: &Path) -> Result<Sqlite, StoreError> {
-        let opened = opened::open(path)?;
-        Ok(Sqlite { path: path.to_path_buf(), runs: runs.to_path_buf(), opened })
+    pub(super) fn open(path: &Path, runs: &Path, is_synced: bool) -> Result<Sqlite, StoreError> {
+        let opened = opened::open(path, is_synced)?;
+        Ok(Sqlite { path: path.to_path_buf(), runs: runs.to_path_buf(), is_synced, opened })
     }
 
     /// Reads.
@@ -60,7 +62,7 @@ impl Sqlite {
 
 impl Catalogue for Sqlite {
     fn another(&self) -> Result<Box<dyn Catalogue>, StoreError> {
-        Ok(Box::new(Sqlite::open(&self.path, &self.runs)?))
+        Ok(Box::new(Sqlite::open(&self.path, &self.runs, self.is_synced)?))
     }
 
     fn is_shared(&self) -> bool {
@@ -241,66 +243,13 @@ impl Catalogue for Sqlite {
         })
     }
 
-    fn begin_repetition(
-        &mut self,
-        RepetitionKey { run, point, repetition }: RepetitionKey,
-        traces: &[(&str, &str)],
-    ) -> Result<Option<Vec<String>>, StoreError> {
-        let key = (run as i64, point, repetition);
-        self.write(|transaction| {
-            let wanted: bool = transaction.query_row(
-                "SELECT EXISTS (SELECT 1 FROM point JOIN run ON id = run WHERE run = ?1 AND point = ?2 AND ?3 < repetitions)
-                    AND NOT EXISTS (SELECT 1 FROM repetition
-                        WHERE run = ?1 AND point = ?2 AND repetition = ?3 AND NOT partial)",
-                key,
-                |row| row.get(0),
-            )?;
-            if !wanted {
-                return Ok(None);
-            }
-            let old = transaction
-                .prepare(
-                    "SELECT path FROM artefact WHERE run = ?1 AND point = ?2 AND repetition = ?3 AND kind = 'trace'",
-                )?
-                .query_map(key, |row| row.get(0))?
-                .collect::<rusqlite::Result<_>>()?;
-            transaction
-                .execute("DELETE FROM repetition WHERE run = ?1 AND point = ?2 AND repetition = ?3", key)?;
-            transaction.execute(
-                "INSERT INTO repetition (run, point, repetition, partial) VALUES (?1, ?2, ?3, 1)",
-                key,
-            )?;
-            for (place, (flow, path)) in traces.iter().enumerate() {
-                transaction.execute(
-                    "INSERT INTO artefact (run, point, repetition, kind, place, flow, path)
-                     VALUES (?1, ?2, ?3, 'trace', ?4, ?5, ?6)",
-                    params![key.0, key.1, key.2, place as i64, flow, path],
-                )?;
-            }
-            Ok(Some(old))
-        })
+    fn begin_repetitions(&mut self, begun: &[Begun]) -> Result<Vec<Option<Vec<String>>>, StoreError> {
+        self.write(|transaction| begun.iter().map(|begun| begin_repetition(transaction, begun)).collect())
     }
 
-    fn finish_repetition(
-        &mut self,
-        RepetitionKey { run, point, repetition }: RepetitionKey,
-        partial: bool,
-        summary: &str,
-        audio: &[String],
-    ) -> Result<(), StoreError> {
-        let key = (run as i64, point, repetition);
+    fn finish_repetitions(&mut self, finished: &[Finished]) -> Result<(), StoreError> {
         self.write(|transaction| {
-            transaction.execute(
-                "UPDATE repetition SET partial = ?4, summary = ?5 WHERE run = ?1 AND point = ?2 AND repetition = ?3",
-                params![key.0, key.1, key.2, partial, summary],
-            )?;
-            for (place, path) in audio.iter().enumerate() {
-                transaction.execute(
-                    "INSERT INTO artefact (run, point, repetition, kind, place, path) VALUES (?1, ?2, ?3, 'audio', ?4, ?5)",
-                    params![key.0, key.1, key.2, place as i64, path],
-                )?;
-            }
-            Ok(())
+            finished.iter().try_for_each(|finished| finish_repetition(transaction, finished))
         })
     }
 
@@ -339,4 +288,60 @@ impl Catalogue for Sqlite {
         self.write(|transaction| transaction.execute(statement, params![id as i64, tag]))?;
         Ok(())
     }
+}
+
+fn begin_repetition(
+    transaction: &Transaction<'_>,
+    Begun { key: RepetitionKey { run, point, repetition }, traces }: &Begun,
+) -> rusqlite::Result<Option<Vec<String>>> {
+    let key = (*run as i64, point, repetition);
+    let wanted: bool = transaction
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM point JOIN run ON id = run WHERE run = ?1 AND point = ?2 AND ?3 < repetitions)
+                AND NOT EXISTS (SELECT 1 FROM repetition
+                    WHERE run = ?1 AND point = ?2 AND repetition = ?3 AND NOT partial)",
+        )?
+        .query_row(key, |row| row.get(0))?;
+    if !wanted {
+        return Ok(None);
+    }
+    let old = transaction
+        .prepare_cached(
+            "SELECT path FROM artefact WHERE run = ?1 AND point = ?2 AND repetition = ?3 AND kind = 'trace'",
+        )?
+        .query_map(key, |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    transaction
+        .prepare_cached("DELETE FROM repetition WHERE run = ?1 AND point = ?2 AND repetition = ?3")?
+        .execute(key)?;
+    transaction
+        .prepare_cached("INSERT INTO repetition (run, point, repetition, partial) VALUES (?1, ?2, ?3, 1)")?
+        .execute(key)?;
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO artefact (run, point, repetition, kind, place, flow, path)
+         VALUES (?1, ?2, ?3, 'trace', ?4, ?5, ?6)",
+    )?;
+    for (place, (flow, path)) in traces.iter().enumerate() {
+        insert.execute(params![key.0, key.1, key.2, place as i64, flow, path])?;
+    }
+    Ok(Some(old))
+}
+
+fn finish_repetition(
+    transaction: &Transaction<'_>,
+    Finished { key: RepetitionKey { run, point, repetition }, partial, summary, audio }: &Finished,
+) -> rusqlite::Result<()> {
+    let key = (*run as i64, point, repetition);
+    transaction
+        .prepare_cached(
+            "UPDATE repetition SET partial = ?4, summary = ?5 WHERE run = ?1 AND point = ?2 AND repetition = ?3",
+        )?
+        .execute(params![key.0, key.1, key.2, partial, summary])?;
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO artefact (run, point, repetition, kind, place, path) VALUES (?1, ?2, ?3, 'audio', ?4, ?5)",
+    )?;
+    for (place, path) in audio.iter().enumerate() {
+        insert.execute(params![key.0, key.1, key.2, place as i64, path])?;
+    }
+    Ok(())
 }

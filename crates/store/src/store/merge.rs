@@ -1,8 +1,9 @@
 //! One run of several that have measured parts of it.
 
 use std::io::Write;
+use std::path::Path;
 
-use super::Store;
+use super::{EXPERIMENT, Store};
 use crate::model::{RunInfo, Status};
 use crate::run_writer::{Adopted, NewRun};
 use crate::{StoreError, archive};
@@ -59,14 +60,15 @@ impl Store {
     }
 
     /// Writes what was measured of a run as an archive for [`RunWriter::adopt_archive`](crate::RunWriter::adopt_archive),
-    /// without the points of which nothing was measured.
+    /// without the points of which nothing was measured, and without the experiment's text.
     ///
     /// # Errors
     /// As [`export`](Store::export).
     pub fn export_measured(&self, id: u64, to: impl Write) -> Result<(), StoreError> {
         let mut run = self.run(id)?;
         run.points.retain(|point| !point.repetitions.is_empty());
+        run.text.clear();
         self.fetch_all(&run.info)?;
-        archive::write(&run, to)
+        archive::write(run, to, |inside| inside != Path::new(EXPERIMENT))
     }
 }

@@ -77,6 +77,8 @@ pub(crate) struct TraceFile {
     settled: u64,
     /// Rows in the journal.
     waiting: usize,
+    /// Whether the content is to survive a power cut.
+    is_synced: bool,
 }
 
 impl TraceFile {
@@ -91,9 +93,15 @@ impl TraceFile {
             end: MAGIC.len() as u64,
             settled: 0,
             waiting: 0,
+            is_synced: true,
             path,
             keys,
         })
+    }
+
+    /// The same trace; it is lost with the machine's power if it is not to be synced.
+    pub(crate) fn synced(self, is_synced: bool) -> TraceFile {
+        TraceFile { is_synced, ..self }
     }
 
     /// Takes whole rows; when this returns, killing the process no longer loses them. A group is written once `group_rows`
@@ -124,7 +132,8 @@ impl TraceFile {
             self.settle(workshop)?;
         }
         let (groups, _) = settled_groups(&self.path, self.end)?;
-        complete(&mut self.part, &workshop.encoder, groups, &self.path, &self.keys)?;
+        let footer = footer(&workshop.encoder, groups, &self.keys)?;
+        complete(&mut self.part, &footer, &self.path, self.is_synced)?;
         Ok(self.path)
     }
 
@@ -182,7 +191,7 @@ pub(crate) fn repair(path: &Path, keys: &TraceKeys) -> io::Result<()> {
         part.write_all(&group.bytes)?;
         groups.push(group.metadata);
     }
-    complete(&mut part, &encoder, groups, path, keys)
+    complete(&mut part, &footer(&encoder, groups, keys)?, path, true)
 }
 
 /// Removes the trace at `path`, finished or not.
@@ -212,17 +221,16 @@ fn settled_groups(path: &Path, length: u64) -> io::Result<(Vec<RowGroupMetaData>
     Ok((groups, end))
 }
 
-fn complete(
-    part: &mut File,
-    encoder: &GroupEncoder,
-    groups: Vec<RowGroupMetaData>,
-    path: &Path,
-    keys: &TraceKeys,
-) -> io::Result<()> {
-    let footer = encoder.footer(groups, &keys.pairs()).map_err(io::Error::other)?;
-    part.write_all(&footer)?;
-    // A power cut must not leave the name without the content.
-    part.sync_data()?;
+fn footer(encoder: &GroupEncoder, groups: Vec<RowGroupMetaData>, keys: &TraceKeys) -> io::Result<Vec<u8>> {
+    encoder.footer(groups, &keys.pairs()).map_err(io::Error::other)
+}
+
+fn complete(part: &mut File, footer: &[u8], path: &Path, is_synced: bool) -> io::Result<()> {
+    part.write_all(footer)?;
+    if is_synced {
+        // A power cut must not leave the name without the content.
+        part.sync_data()?;
+    }
     fs::rename(beside(path, "part"), path)?;
     remove_sidecars(path)
 }
@@ -237,6 +245,11 @@ fn remove_file(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+/// The name of a file that is being written.
+pub(crate) fn part_of(path: &Path) -> PathBuf {
+    beside(path, "part")
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

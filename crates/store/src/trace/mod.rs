@@ -15,6 +15,6 @@ mod tests;
 
 pub(crate) use background::{OpenTraces, TraceWriter};
 pub use distribution::{Cdf, CdfPoint, latency_cdf};
-pub(crate) use file::{TraceFile, TraceKeys, is_unfinished, remove, repair};
+pub(crate) use file::{TraceFile, TraceKeys, is_unfinished, part_of, remove, repair};
 pub use read::{Arrival, read_latencies, read_trace};
 pub use series::{LatencySeries, latency_series};

@@ -22,8 +22,8 @@ pub(super) struct Opened {
 }
 
 /// Opens the database, making it if there is none. One that cannot be written is opened to be looked at.
-pub(super) fn open(path: &Path) -> Result<Opened, StoreError> {
-    match schema::open(path) {
+pub(super) fn open(path: &Path, is_synced: bool) -> Result<Opened, StoreError> {
+    match schema::open(path, is_synced) {
         Ok(connection) => {
             let is_read_only = connection.is_readonly("main").unwrap_or(false);
             Ok(Opened { connection, is_read_only, _copy: None })
@@ -64,7 +64,7 @@ fn look_at(path: &Path) -> Result<Opened, StoreError> {
         return Ok(opened(connection, None));
     }
     let copy = copied(path).map_err(StoreError::io("copied to be read", path))?;
-    let connection = schema::open(&copy.path().join(NAME))?;
+    let connection = schema::open(&copy.path().join(NAME), false)?;
     // What is written into a copy is lost.
     connection
         .pragma_update(None, "query_only", true)

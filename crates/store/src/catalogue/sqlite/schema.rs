@@ -11,7 +11,7 @@ use crate::StoreError;
 /// sign are kept bit by bit in SQLite's signed ones. `axes`, `limits`, `settings`, `choice` and `summary` are JSON. Paths are
 /// relative to the run's folder. `repair` is set while unfinished traces may lie in it; `key` tells a run from those of all
 /// other stores; `shard` is the part of the run that it measures, `2/8`.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE run (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -77,6 +77,23 @@ const MIGRATIONS: [&str; 4] = [
     "
     ALTER TABLE run ADD COLUMN shard TEXT;
     ",
+    // A search in a table without row numbers reads whole rows, which have the summaries.
+    "
+    CREATE TABLE summarised (
+        run INTEGER NOT NULL,
+        point INTEGER NOT NULL,
+        repetition INTEGER NOT NULL,
+        partial INTEGER NOT NULL,
+        summary TEXT,
+        PRIMARY KEY (run, point, repetition),
+        FOREIGN KEY (run, point) REFERENCES point ON DELETE CASCADE
+    );
+    INSERT INTO summarised (run, point, repetition, partial, summary)
+        SELECT run, point, repetition, partial, summary FROM repetition ORDER BY run, point, repetition;
+    DROP TABLE repetition;
+    ALTER TABLE summarised RENAME TO repetition;
+    CREATE INDEX repetition_done ON repetition (run, point, repetition, partial) WHERE NOT partial;
+    ",
 ];
 
 /// How long a writer waits for another process: writes take milliseconds.
@@ -85,15 +102,16 @@ const BUSY: StdDuration = StdDuration::from_secs(30);
 /// Opens the database and brings its schema up to date.
 ///
 /// The journal mode is WAL, so that readers never wait for a run. `synchronous=NORMAL` loses nothing when a process is
-/// killed; a power cut may undo the last transactions, but never damages the file.
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+/// killed; a power cut may undo the last transactions, but never damages the file. It may damage one that is not synced at all.
+pub(super) fn open(path: &Path, is_synced: bool) -> Result<Connection, StoreError> {
     let database = |source| StoreError::database(path, source);
     let mut connection = Connection::open(path).map_err(database)?;
     connection.busy_timeout(BUSY).map_err(database)?;
     let found = version(&connection).map_err(database)?;
     check_version(path, found)?;
     connection
-        .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;")
+        .pragma_update(None, "synchronous", if is_synced { "NORMAL" } else { "OFF" })
+        .and_then(|()| connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA foreign_keys = OFF;"))
         .map_err(database)?;
     if (found as usize) < MIGRATIONS.len() {
         let transaction =
@@ -107,6 +125,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(database)?;
         transaction.commit().map_err(database)?;
     }
+    // Only now: a table that a migration replaces takes nothing with it.
+    connection.pragma_update(None, "foreign_keys", true).map_err(database)?;
     Ok(connection)
 }
 
@@ -140,5 +160,23 @@ fn check_version(path: &Path, found: i64) -> Result<(), StoreError> {
         Ok(())
     } else {
         Err(StoreError::Newer { place: path.display().to_string(), found, known })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A search in a table without row numbers reads the summaries of the rows that it passes.
+    #[test]
+    fn repetitions_are_found_without_reading_summaries() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = open(&folder.path().join("trunkline.db"), false).unwrap();
+        let query = "SELECT wr FROM pragma_table_list WHERE name = 'repetition'";
+        assert_eq!(connection.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+        let done = "EXPLAIN QUERY PLAN SELECT count(*) FROM repetition WHERE run = 1 AND NOT partial";
+        let plan: String = connection.query_row(done, [], |row| row.get(3)).unwrap();
+        assert!(plan.contains("COVERING INDEX repetition_done"), "{plan}");
+        assert!(connection.pragma_query_value(None, "foreign_keys", |row| row.get::<_, bool>(0)).unwrap());
     }
 }
