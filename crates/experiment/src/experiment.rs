@@ -67,6 +67,15 @@ impl Experiment {
         read_text(text, file, files, settings, &Part::all(TRANSPORTS))
     }
 
+    /// Reads an experiment that this version has validated elsewhere, with the files that it names. Its points are read when they
+    /// are needed, and its limits are left out.
+    ///
+    /// # Errors
+    /// As [`parse`](Experiment::parse), of the first point.
+    pub fn parse_validated(text: &str, file: &str, files: &NamedFiles) -> Result<Experiment, Problems> {
+        read_text(text, file, files, &[], &Part { validated: Some(files), ..Part::all(TRANSPORTS) })
+    }
+
     /// As [`parse`](Experiment::parse), with other transports than [`TRANSPORTS`].
     ///
     /// # Errors
@@ -92,7 +101,7 @@ impl Experiment {
         bounds: &Bounds,
         choice: &[usize],
     ) -> Result<Experiment, Problems> {
-        read_text(text, file, files, &[], &Part { bounds, only: Some(choice), transports: TRANSPORTS })
+        read_text(text, file, files, &[], &Part { bounds, only: Some(choice), ..Part::all(TRANSPORTS) })
     }
 }
 
@@ -101,12 +110,14 @@ struct Part<'p> {
     bounds: &'p Bounds,
     /// The only point that is read, if not all are.
     only: Option<&'p [usize]>,
+    /// The files that the points name, if these need not be validated.
+    validated: Option<&'p NamedFiles>,
     transports: &'static [&'static TransportKind],
 }
 
 impl Part<'_> {
     fn all(transports: &'static [&'static TransportKind]) -> Part<'static> {
-        Part { bounds: &Bounds::NONE, only: None, transports }
+        Part { bounds: &Bounds::NONE, only: None, validated: None, transports }
     }
 }
 
@@ -161,7 +172,7 @@ fn parse_tree(
     // The keys of the sweep are looked up among all names.
     part.bounds.check_tree(schema, root).map_err(|remark| vec![remark])?;
     let swept = sweep::read(schema, text, &table, shelf, &mut remarks);
-    let limits = limits::read(&table, &mut remarks);
+    let limits = if part.validated.is_some() { Vec::new() } else { limits::read(&table, &mut remarks) };
     // Points have copies of the tree. The values of the other points would make them quadratic.
     let mut without_sweep = root.clone();
     if let Item::Table(table) = &mut without_sweep.item {
@@ -171,10 +182,15 @@ fn parse_tree(
         swept.into_iter().map(|Swept { axis, nodes }| (axis.clone(), (axis.key, nodes))).unzip();
     let bounds = *part.bounds;
     let product = Product { schema: Schema::with(schema.transports), root: without_sweep, swept, bounds };
-    let read = match part.only {
-        Some(choice) => read_one(&product, shelf, choice).map(|(head, point)| (head, Points::only(point))),
-        None => read_all(&product, shelf)
-            .map(|(head, kept, lengths)| (head, Points::new(kept, lengths, product, shelf))),
+    let read = match (part.only, part.validated) {
+        (Some(choice), _) => {
+            read_one(&product, shelf, choice).map(|(head, point)| (head, Points::only(point)))
+        }
+        (None, Some(files)) => read_one(&product, shelf, &product.choice(0))
+            .map(|(head, first)| (head, Points::new(vec![first], Vec::new(), product, shelf, files.clone()))),
+        (None, None) => read_all(&product, shelf).map(|(head, kept, lengths)| {
+            (head, Points::new(kept, lengths, product, shelf, NamedFiles::default()))
+        }),
     };
     match read {
         Ok((first, points)) => {

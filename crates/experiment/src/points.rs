@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trunkline_core::Duration;
 
 use crate::bounds::Bounds;
-use crate::files::{Shelf, Shelved};
+use crate::files::{NamedFiles, Shelf, Shelved};
 use crate::model::Scenario;
 use crate::problem::Remark;
 use crate::read::{self, Reading};
@@ -17,6 +17,8 @@ use crate::tree::Node;
 
 /// The most points that are kept.
 pub(crate) const KEPT: usize = 100;
+/// The most points that were read again and are kept: those of a batch are needed several times.
+const RECENT: usize = 256;
 
 /// One combination of swept values.
 #[derive(Clone, Debug)]
@@ -40,7 +42,7 @@ pub struct Points {
 #[derive(Clone)]
 struct Others {
     unread: Arc<Unread>,
-    /// The length of each, as it was read.
+    /// The length of each, as it was read; nothing if they were validated elsewhere.
     lengths: Arc<[Duration]>,
     /// Those that have been [set](Points::set).
     set: BTreeMap<usize, Arc<Scenario>>,
@@ -53,6 +55,9 @@ type Change = Arc<dyn Fn(&mut Scenario) + Send + Sync>;
 struct Unread {
     product: Product,
     shelved: Mutex<Shelved>,
+    /// What points name that has not been read yet.
+    files: NamedFiles,
+    recent: Mutex<BTreeMap<usize, Arc<Scenario>>>,
 }
 
 impl Points {
@@ -61,16 +66,19 @@ impl Points {
         Points { kept: vec![point], others: None }
     }
 
-    /// These points, the first of a product, and behind them its others, of which the lengths are known.
+    /// These points, the first of a product, and behind them its others. Their lengths are known, or else `files` are
+    /// those that they name.
     pub(crate) fn new(
         kept: Vec<Point>,
         lengths: Vec<Duration>,
         product: Product,
         shelf: &Shelf<'_>,
+        files: NamedFiles,
     ) -> Points {
-        let others = (!lengths.is_empty()).then(|| Others {
+        let (shelved, recent) = (Mutex::new(shelf.shelved()), Mutex::default());
+        let others = (product.len() > kept.len()).then(|| Others {
             lengths: lengths.into(),
-            unread: Arc::new(Unread { product, shelved: Mutex::new(shelf.shelved()) }),
+            unread: Arc::new(Unread { product, shelved, files, recent }),
             set: BTreeMap::new(),
             changes: Vec::new(),
         });
@@ -109,7 +117,8 @@ impl Points {
         let other = || {
             let others = self.others.as_ref()?;
             let length = || others.lengths.get(place - self.kept.len()).copied();
-            others.set.get(&place).map(|scenario| scenario.length()).or_else(length)
+            let known = others.set.get(&place).map(|scenario| scenario.length()).or_else(length);
+            known.or_else(|| Some(others.get(place)?.scenario.length()))
         };
         let kept = self.kept.get(place).map(|point| point.scenario.length());
         kept.or_else(other).unwrap_or_else(|| panic!("no point {place} of {}", self.len()))
@@ -173,9 +182,9 @@ impl Others {
         let scenario = match self.set.get(&place) {
             Some(scenario) => Arc::clone(scenario),
             None => {
-                let mut scenario = self.unread.read(&choice);
-                self.changes.iter().for_each(|change| change(&mut scenario));
-                Arc::new(scenario)
+                let mut scenario = self.unread.recent(place, &choice);
+                self.changes.iter().for_each(|change| change(Arc::make_mut(&mut scenario)));
+                scenario
             }
         };
         Some(Point { index, choice, scenario })
@@ -183,10 +192,25 @@ impl Others {
 }
 
 impl Unread {
+    /// The scenario of a point, which may have been read before.
+    fn recent(&self, place: usize, choice: &[usize]) -> Arc<Scenario> {
+        let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(scenario) = recent().get(&place) {
+            return Arc::clone(scenario);
+        }
+        let scenario = Arc::new(self.read(choice));
+        let mut recent = recent();
+        if recent.len() >= RECENT {
+            recent.clear();
+        }
+        recent.insert(place, Arc::clone(&scenario));
+        scenario
+    }
+
     /// The scenario of a point, which was read without remarks when the experiment was validated.
     fn read(&self, choice: &[usize]) -> Scenario {
         let mut shelved = self.shelved.lock().unwrap_or_else(PoisonError::into_inner);
-        let shelf = Shelf::of(&(), std::mem::take(&mut *shelved));
+        let shelf = Shelf::of(&self.files, std::mem::take(&mut *shelved));
         let read = self.product.read(&shelf, choice);
         *shelved = shelf.into_shelved();
         match read {

@@ -177,6 +177,24 @@ fn points_are_set_and_changed_whether_they_are_kept_or_not() {
 }
 
 #[test]
+fn an_experiment_that_was_validated_elsewhere_has_the_same_points() {
+    let counts: Vec<String> = (0..150).map(|count| count.to_string()).collect();
+    let counts = counts.join(", ");
+    let sources = r#"[{ kind = "voice", file = "speech.wav" }, { kind = "voice", samples = 80 }]"#;
+    let text = format!("{FILE}\"flow.voice.source\" = {sources}\n\"flow.bulk.count\" = [{counts}]");
+    let here = Experiment::parse(&text, "x.toml", &Beside).unwrap();
+    // Only what the points name: files are read when the point is.
+    let there = Experiment::parse_validated(&text, "x.toml", &here.files).unwrap();
+    assert_eq!((here.points.len(), there.points.len()), (300, 300));
+    assert_eq!((&here.text, &here.axes, here.seed), (&there.text, &there.axes, there.seed));
+    for place in [0, 1, 99, 100, 149, 150, 299, 150] {
+        assert_eq!(here.points.length(place), there.points.length(place));
+        let shown = |point: Point| format!("{:?}", (point.index, point.choice, point.scenario));
+        assert_eq!(shown(here.points.at(place)), shown(there.points.at(place)));
+    }
+}
+
+#[test]
 fn too_many_points_are_refused() {
     let list = (0..400).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
     let text = format!("{FILE}\"flow.voice.count\" = [{list}]\n\"flow.bulk.count\" = [{list}]");

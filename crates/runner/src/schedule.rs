@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use trunkline_agent::controller::{Fleet, PartKey};
 use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Experiment, Point, Progress, Scenario, Supervisor};
+use trunkline_experiment::{Axis, Experiment, Point, Progress, Scenario, Supervisor};
 use trunkline_metrics::RepetitionSummary;
 use trunkline_simulator::SimulationError;
 use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Shard, Status, Store};
@@ -179,10 +179,16 @@ pub fn run_some(
         wanted.clone().map(|task| (task.stored, all.at(task.point).choice)).collect();
     let places: BTreeMap<(u32, u32), usize> =
         wanted.map(|task| ((task.stored, task.repetition), task.point)).collect();
-    let mut begun = new_run(&request, points.into_iter().collect());
     // A search measures more of them than the file says.
     let last = places.keys().map(|(_, repetition)| repetition + 1).max();
-    begun.repetitions = begun.repetitions.max(last.unwrap_or(0));
+    let (points, experiment) = (points.into_iter().collect(), request.experiment);
+    let begun = NewRun {
+        repetitions: experiment.repetitions.max(last.unwrap_or(0)),
+        // Their values are those of the run of all points: a sweep may have many.
+        axes: experiment.axes.iter().map(without_values).collect(),
+        limits: Vec::new(),
+        ..of_points(&request, points, Duration::ZERO)
+    };
     let place = |stored: u32, repetition: u32| places.get(&(stored, repetition)).copied();
     finish_measuring(store.begin(begun)?, request, place, observer, stop)
 }
@@ -203,6 +209,10 @@ pub fn resume(
     store.walk(id, |point| _ = choices.insert(point.index, point.choice))?;
     let place = |stored: u32, _: u32| request.experiment.points.place_of(choices.get(&stored)?);
     finish_measuring(writer, request, place, observer, stop)
+}
+
+fn without_values(axis: &Axis) -> Axis {
+    Axis { key: axis.key.clone(), values: Vec::new(), numbers: None, unit: axis.unit.clone() }
 }
 
 /// Discards parts on the agents whose repetitions are stored, of complete runs and of the one that is resumed: an agent or a
@@ -226,6 +236,10 @@ fn forget_stored(store: &Store, resumed: Option<&RunWriter>, fleet: &Fleet) -> R
 
 /// What the store is told of a run of these points.
 pub(crate) fn new_run(request: &Request<'_>, points: Vec<(u32, Vec<usize>)>) -> NewRun {
+    of_points(request, points, repetition_length(request.experiment))
+}
+
+fn of_points(request: &Request<'_>, points: Vec<(u32, Vec<usize>)>, repetition_length: Duration) -> NewRun {
     let experiment = request.experiment;
     NewRun {
         name: experiment.name.clone(),
@@ -240,7 +254,7 @@ pub(crate) fn new_run(request: &Request<'_>, points: Vec<(u32, Vec<usize>)>) -> 
         seed: experiment.seed,
         repetitions: experiment.repetitions,
         points,
-        repetition_length: repetition_length(experiment),
+        repetition_length,
         machine: trunkline_live::machine_description(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
