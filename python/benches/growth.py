@@ -4,7 +4,7 @@
     python python/benches/growth.py overhead
     python python/benches/growth.py memory --points 10000
 
-Times are processor time where another load on the machine would change them; the load is printed. docs/python.md has results.
+Rounds of ours and of the machine's own limit are interleaved, and the load is printed. docs/python.md has results.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -87,63 +88,96 @@ def _ready(seconds: float) -> str:
     return trunkline.__version__
 
 
-def efficiency(store: str, points: int) -> None:
-    """The work of one process, over that of the client and its workers for the same results."""
-    duration = calibrated(0.05)
+def _alone(points: int, duration: float, store: str) -> tuple[float, float]:
+    """Measures the sweep in this process alone. Returns the seconds that it took by the clock, and of the processor."""
     sweep = experiment(points, duration)
     sweep.check()
     began, processors = time.monotonic(), time.process_time()
-    sweep.run(store=f"{store}/alone", jobs=1)
-    alone, alone_wall = time.process_time() - processors, time.monotonic() - began
-    print(f"{points} points, {1000 * alone / points:.1f} ms each: {alone:.2f} s alone, {alone_wall:.2f} s by the clock")
-    for workers in (1, 2):
-        with pool(workers) as executor:
-            pids = list(executor._processes)
-            before, began, client = processor(pids), time.monotonic(), time.process_time()
-            sweep.run(store=f"{store}/{workers}", executor=executor)
-            wall, client = time.monotonic() - began, time.process_time() - client
-            of_workers = processor(pids) - before
-        total = client + of_workers
-        print(
-            f"{workers} workers: {of_workers:.2f} s in workers, {client:.2f} s in the client, {wall:.2f} s by the clock; "
-            f"efficiency {alone / total:.1%} of processor time, {alone_wall / (workers * wall):.1%} by the clock"
-        )
+    sweep.run(store=store, jobs=1)
+    return time.monotonic() - began, time.process_time() - processors
 
 
-def overhead(store: str, points: int) -> None:
-    """Processor time per point that is not the measuring itself, on a cluster of Dask."""
+def spread(name: str, values: list[float], form: str = "{:.1%}") -> None:
+    """Prints the median of the rounds, and the least and the most."""
+    low, middle, high = (form.format(of) for of in (min(values), median(values), max(values)))
+    print(f"  {name}: {middle} ({low} to {high})")
+
+
+def efficiency(store: str, points: int, rounds: int) -> None:
+    """The work of one process, over that of the client and its workers for the same results; and the machine's own limit: one process
+    beside two that measure the same at once, without an executor. Rounds are interleaved.
+    """
+    duration = calibrated(0.05)
+    sweep = experiment(points, duration)
+    sweep.check()
+    found: dict[str, list[float]] = {}
+
+    def add(name: str, value: float) -> None:
+        found.setdefault(name, []).append(value)
+
+    with pool(1) as one, pool(2) as two:
+        for turn in range(rounds):
+            begun = [one.submit(_alone, points, duration, f"{store}/{turn}-alone")]
+            alone_wall, alone = begun[0].result()
+            begun = [two.submit(_alone, points, duration, f"{store}/{turn}-beside-{n}") for n in range(2)]
+            beside = [future.result() for future in begun]
+            add("machine", 2 * alone_wall / sum(wall for wall, _ in beside))
+            add("machine, of processor time", 2 * alone / sum(of for _, of in beside))
+            add("alone, ms for each point", 1000 * alone / points)
+            for workers, executor in ((1, one), (2, two)):
+                pids = list(executor._processes)
+                before, began, client = processor(pids), time.monotonic(), time.process_time()
+                sweep.run(store=f"{store}/{turn}-{workers}", executor=executor)
+                wall, client = time.monotonic() - began, time.process_time() - client
+                own = f"{workers} worker{'s' * (workers > 1)}"
+                add(f"{own}, of processor time", alone / (client + processor(pids) - before))
+                add(f"{own}, by the clock", alone_wall / (workers * wall))
+                add(f"{own}, client, ms for each point", 1000 * client / points)
+                if workers == 2:
+                    add(f"{own}, by the clock, of the machine's limit", found[f"{own}, by the clock"][-1] / found["machine"][-1])
+    print(f"{points} points, {rounds} rounds: median (least to most)")
+    for name, values in found.items():
+        spread(name, values, "{:.2f}" if name.endswith("point") else "{:.1%}")
+
+
+def overhead(store: str, points: int, rounds: int) -> None:
+    """Processor time per point that is not the measuring itself, on a cluster of Dask; beside one process alone, interleaved."""
     from distributed import Client, LocalCluster
 
     duration = calibrated(0.05)
     sweep = experiment(points, duration)
     sweep.check()
-    processors = time.process_time()
-    sweep.run(store=f"{store}/alone", jobs=1)
-    alone = time.process_time() - processors
+    alone, client_and_scheduler, more, total = [], [], [], []
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         pids = [worker.process.pid for worker in cluster.workers.values()]
         client.run(_ready, 0.1)
-        before, began, own = processor(pids), time.monotonic(), time.process_time()
-        sweep.run(store=f"{store}/dask", executor=client)
-        wall, own = time.monotonic() - began, time.process_time() - own
-        of_workers = processor(pids) - before
-        idle_began, idle_own, idle_workers = time.monotonic(), time.process_time(), processor(pids)
-        time.sleep(3)
-        idle = time.monotonic() - idle_began
-        # A cluster that does nothing has a heartbeat, which is not of the points.
-        beat, beat_workers = (time.process_time() - idle_own) / idle, (processor(pids) - idle_workers) / idle
-    own, of_workers = own - beat * wall, of_workers - beat_workers * wall
-    print(
-        f"{points} points, {1000 * alone / points:.1f} ms each, in {wall:.2f} s by the clock: {1000 * own / points:.2f} ms for each in "
-        f"client and scheduler, {1000 * (of_workers - alone) / points:.2f} ms more in workers than alone; without the heartbeat, "
-        f"{1000 * beat:.0f} and {1000 * beat_workers:.0f} ms a second"
-    )
+        for turn in range(rounds):
+            # A cluster that does nothing has a heartbeat, which is not of the points.
+            began, own, of_workers = time.monotonic(), time.process_time(), processor(pids)
+            time.sleep(3)
+            idle = time.monotonic() - began
+            beat, beat_workers = (time.process_time() - own) / idle, (processor(pids) - of_workers) / idle
+            began, own = time.monotonic(), time.process_time()
+            sweep.run(store=f"{store}/{turn}-alone", jobs=1)
+            alone.append(1000 * (time.process_time() - own - beat * (time.monotonic() - began)) / points)
+            before, began, own = processor(pids), time.monotonic(), time.process_time()
+            sweep.run(store=f"{store}/{turn}-dask", executor=client)
+            wall, own = time.monotonic() - began, time.process_time() - own
+            of_workers = processor(pids) - before - beat_workers * wall
+            client_and_scheduler.append(1000 * (own - beat * wall) / points)
+            more.append(1000 * of_workers / points - alone[-1])
+            total.append(client_and_scheduler[-1] + more[-1])
+    print(f"{points} points, {rounds} rounds, ms for each point: median (least to most)")
+    spread("alone", alone, "{:.2f}")
+    spread("client and scheduler", client_and_scheduler, "{:.2f}")
+    spread("workers, more than alone", more, "{:.2f}")
+    spread("overhead", total, "{:.2f}")
 
 
-def memory(store: str, points: int) -> None:
+def memory(store: str, points: int, _: int) -> None:
     """The client's memory and time, for points of 10 ms on two processes."""
     began = time.process_time()
     sweep = experiment(points, calibrated(0.01))
@@ -170,11 +204,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("what", choices=kinds)
     parser.add_argument("--points", type=int)
+    parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     bench, usual = kinds[arguments.what]
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with TemporaryDirectory() as store:
-        bench(store, arguments.points or usual)
+        bench(store, arguments.points or usual, arguments.rounds)
 
 
 if __name__ == "__main__":

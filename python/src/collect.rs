@@ -110,7 +110,7 @@ pub(crate) fn measure_part<'p>(
     let measure = |read: &_| {
         let request: Request<'_> = means.request(read, &path, backend, jobs);
         let folder = tempfile::tempdir().map_err(errors::environment)?;
-        let store = Arc::new(trunkline_store::Store::open(folder.path()).map_err(errors::store)?);
+        let store = Arc::new(trunkline_store::Store::scratch(folder.path()).map_err(errors::store)?);
         let task = |(point, repetition, stored)| Task { point: point as usize, stored, repetition };
         let wanted: Vec<Task> = tasks.into_iter().map(task).collect();
         let ran = trunkline_runner::run_some(&store, request, &wanted, &watch, &AtomicBool::new(false));

@@ -134,6 +134,17 @@ impl Experiment {
         Ok(Experiment { text, file, named: named.map(NamedFiles::from), state })
     }
 
+    /// An experiment that another process has validated, with the files that it names.
+    #[staticmethod]
+    fn validated(
+        text: &str,
+        file: String,
+        named: std::collections::BTreeMap<String, Vec<u8>>,
+    ) -> PyResult<Experiment> {
+        let read = model::Experiment::parse_validated(text, &file, &NamedFiles::from(named));
+        Ok(Experiment::of(read.map_err(|problems| errors::invalid(&problems))?, file))
+    }
+
     /// Reads and validates a file.
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<Experiment> {

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -171,6 +172,7 @@ def test_the_second_worker_of_a_straggler_fails_too(
     executor = Losing(lost={24}, failed={25})
     # One repetition in each batch: the last is lost, and its second worker fails.
     monkeypatch.setattr(_executor, "BATCH", 0.0)
+    monkeypatch.setattr(_executor, "LEAST", 0.0)
     run = longer.run(executor=executor, store=store)
     assert run.is_complete
     assert results(run) == whole
@@ -184,7 +186,7 @@ def test_a_repetition_waits_once() -> None:
             return [(0, 0, 0), (0, 1, 0)]
 
     sweep = _executor.Sweep(Losing({1, 2}, set()))
-    nothing = _executor.Spec("", "", (), {}, b"", "sim", "")
+    nothing = _executor.Spec("", "", {}, b"", "sim", "")
     sweep._begin(Collector(), nothing, "")  # type: ignore[arg-type]
     sweep._again([(0, 0, 0)], OSError())
     assert sorted(sweep._waiting) == [(0, 0, 0), (0, 1, 0)], "it waits already"
@@ -315,14 +317,86 @@ def test_a_scheduler_of_dask_is_restarted(
     assert results(run) == whole
 
 
-def test_ray(longer: trunkline.Experiment, store: trunkline.Store, whole: Any) -> None:
+class Halting:
+    """Progress that stops a worker in mid-sweep, so that it neither works nor ends."""
+
+    def __init__(self, worker: int) -> None:
+        self.worker = worker
+        self.halted = False
+
+    def __call__(self, at: trunkline.Done) -> None:
+        if at.repetitions >= 2 and not self.halted:
+            os.kill(self.worker, signal.SIGSTOP)
+            self.halted = True
+
+    def resume(self) -> None:
+        os.kill(self.worker, signal.SIGCONT)
+
+
+def test_dask_has_a_straggler(
+    longer: trunkline.Experiment, store: trunkline.Store, whole: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(_executor, "STRAGGLER", 0.5)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        halting = Halting(next(iter(client.run(os.getpid).values())))
+        try:
+            run = longer.run(executor=client, store=store, progress=halting)
+        finally:
+            halting.resume()
+    assert halting.halted and run.is_complete
+    assert results(run) == whole
+
+
+@pytest.fixture(scope="module")
+def ray_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], list[int]]]:
+    """A cluster of Ray with two workers. Returns their processes."""
     ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        run = longer.run(executor=trunkline.RayExecutor(), store=store)
-    finally:
-        ray.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        try:
+            process = ray.remote(lambda: time.sleep(0.2) or os.getpid())
+            yield lambda: sorted(set(ray.get([process.remote() for _ in range(4)])))
+        finally:
+            ray.shutdown()
+
+
+def test_ray_loses_a_worker_and_nothing_else(
+    longer: trunkline.Experiment, store: trunkline.Store, whole: Any, ray_workers: Callable[[], list[int]]
+) -> None:
+    victim, *_ = ray_workers()
+    killed: list[int] = []
+
+    def progress(at: trunkline.Done) -> None:
+        if at.repetitions >= 2 and not killed:
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+
+    run = longer.run(executor=trunkline.RayExecutor(), store=store, progress=progress)
+    assert killed and victim not in ray_workers()
     assert run.is_complete
+    assert results(run) == whole
+
+
+def test_ray_has_a_straggler(
+    longer: trunkline.Experiment,
+    store: trunkline.Store,
+    whole: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    ray_workers: Callable[[], list[int]],
+) -> None:
+    monkeypatch.setattr(_executor, "STRAGGLER", 0.5)
+    halting = Halting(ray_workers()[0])
+    try:
+        run = longer.run(executor=trunkline.RayExecutor(), store=store, progress=halting)
+    finally:
+        halting.resume()
+    assert halting.halted and run.is_complete
     assert results(run) == whole
 
 

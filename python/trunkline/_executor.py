@@ -19,6 +19,10 @@ Task = tuple[int, int, int]
 
 BATCH = 2.0
 """Seconds of work that are sent at once: long beside the cost of sending and collecting a batch."""
+LEAST = 0.1
+"""Seconds of work that are sent at once at least. The last batches are the shortest, so that all workers end together."""
+ASKED = 1.0
+"""Seconds for which the number of workers is taken to stay as it is."""
 ATTEMPTS = 4
 """A task is tried this many times at most, if workers die or fail."""
 STRAGGLER = 4.0
@@ -72,11 +76,11 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Spec:
-    """An experiment as it travels to a worker, with the files that it names."""
+    """An experiment as it travels to a worker, with the files that it names. It is valid."""
 
-    source: str
+    text: str
+    """With its settings."""
     file: str
-    settings: tuple[str, ...]
     named: dict[str, bytes] = field(hash=False)
     functions: bytes
     """Those of custom sources and loss models, pickled."""
@@ -107,8 +111,8 @@ def measure(spec: Spec, tasks: list[Task]) -> tuple[bytes, list[str], float]:
     global _known
     same_version(spec.version)
     if _known is None or _known[0] != spec:
-        # Validated once for each worker, however many batches it measures.
-        experiment = _trunkline.Experiment(spec.source, spec.file, list(spec.settings), spec.named)
+        # Read once for each worker, however many batches it measures; a point is read when it is measured.
+        experiment = _trunkline.Experiment.validated(spec.text, spec.file, spec.named)
         for key, function in _custom.unpickled(spec.functions).items():
             experiment.provide(key, function)
         _known = spec, experiment
@@ -153,6 +157,7 @@ class Sweep:
             self._make = executors
             self._executor = self._make()
         self._each: float | None = None
+        self._workers, self._asked = 1, -ASKED
         self.warnings: dict[str, None] = {}
 
     def run(self, collector: Collecting, work: Work, left: str, show: Callable[[int, int], None]) -> None:
@@ -188,10 +193,14 @@ class Sweep:
 
     def workers(self) -> int:
         """How many batches are measured at once."""
-        if hasattr(self._executor, "ncores"):
-            # Dask's client.
-            return max(int(sum(self._executor.ncores().values())), 1)
-        return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
+        if not hasattr(self._executor, "ncores"):
+            return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
+        # Dask's client asks its scheduler, which takes as long as a repetition may.
+        now = time.monotonic()
+        if now - self._asked >= ASKED:
+            self._workers = max(int(sum(self._executor.ncores().values())), 1)
+            self._asked = now
+        return self._workers
 
     def _submit(self) -> None:
         """Gives every worker a batch, and one to wait."""
@@ -199,14 +208,15 @@ class Sweep:
         while self._waiting and len(self._open) < 2 * workers:
             share = max(len(self._waiting) // (2 * workers), 1)
             # The first batches measure how long a repetition takes.
-            size = 1 if self._each is None else max(min(int(BATCH / max(self._each, 1e-6)), share), 1)
+            each = self._each and max(self._each, 1e-6)
+            size = 1 if each is None else max(min(int(BATCH / each), share), int(LEAST / each), 1)
             tasks = [self._waiting.pop() for _ in range(min(size, len(self._waiting)))]
             self._send([task for task in tasks if task in self._missing])
-        if not self._waiting and len(self._open) < workers and self._each is not None:
+        if not self._waiting and self._each is not None:
             now = time.monotonic()
             for key, (_, batch) in list(self._open.items()):
-                if key not in self._open:
-                    # The executor has been replaced.
+                # A worker that stands still may have two batches. Or the executor has been replaced.
+                if key not in self._open or len(self._open) >= 2 * workers:
                     break
                 expected = STRAGGLER * max(self._each * len(batch.tasks), 1.0)
                 if not batch.doubled and now - batch.began > expected:

@@ -69,9 +69,9 @@ def distribute(
     """Runs on the workers of an executor and returns the stored run."""
 
     def run(show: Show | None) -> tuple[int, bool, list[str]]:
-        named, settings = experiment.named(), tuple(experiment.settings)
         functions = _custom.pickled(experiment.functions)
-        spec = Spec(experiment.source, experiment.file, settings, named, functions, "sim", _trunkline.__version__)
+        text, named = experiment.text(), experiment.named()
+        spec = Spec(text, experiment.file, named, functions, "sim", _trunkline.__version__)
         sweep: Sweep | None = None
 
         def told(done: int, of: int) -> None:

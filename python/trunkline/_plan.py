@@ -134,7 +134,7 @@ def _distributed(
     sweep = Sweep(executor)
 
     def measure_round(text: str, file: str, named: dict[str, bytes], round: _trunkline.Round) -> None:
-        spec = Spec(text, file, (), named, b"", "sim", _trunkline.__version__)
+        spec = Spec(text, file, named, b"", "sim", _trunkline.__version__)
         left = rest_of_run(round.progress()[3])
         sweep.run(round, spec, left, lambda *_: show(*round.progress()) if show else None)
 
