@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::journal::Journal;
 use crate::log::Log;
 use crate::test::{all, with_lints, without_own_package};
 
@@ -16,7 +15,7 @@ pub(crate) fn check(log: &Log) -> Result<(), String> {
         command.env_remove("VIRTUAL_ENV").env("PYTHONDONTWRITEBYTECODE", "1");
         command
     };
-    let modules = "import maturin, mypy, pytest, pyarrow, pandas, polars, matplotlib, distributed, gymnasium, ipykernel, nbclient";
+    let modules = "import maturin, mypy, pytest, pyarrow, pandas, polars, matplotlib, distributed, ray, gymnasium, ipykernel, nbclient";
     let found = python().args(["-c", modules]).output();
     if !found.is_ok_and(|found| found.status.success()) {
         return crate::test::skip(
@@ -62,15 +61,7 @@ pub(crate) fn check(log: &Log) -> Result<(), String> {
     let stubs = log.step("Python: stubs", &mut module("mypy.stubtest", &stubs));
     let tests = ["-q", "-p", "no:cacheprovider", "python/tests"];
     let tests = log.step("Python: tests", &mut module("pytest", &tests));
-    all([types, stubs, tests])?;
-    // Its test skips itself. `requirements.txt` does not have it.
-    let ray = python().args(["-c", "import ray"]).output();
-    if ray.is_ok_and(|found| found.status.success()) {
-        return Ok(());
-    }
-    let why = "runs on Ray are not tested: `pip install ray`";
-    log.say(format_args!("\n==> skipped: {why}"));
-    Journal::of_last_suite().skip_step(why, "it is large, and has wheels for some versions of Python only")
+    all([types, stubs, tests])
 }
 
 /// The wheel that was built.
