@@ -28,7 +28,7 @@ pub struct Experiment {
     pub text: String,
     /// Settings beside the file; the text has them already.
     pub settings: Vec<Setting>,
-    /// What it names, as it was read; stored with every run too.
+    /// The files that it names, as they were read; stored with every run too.
     pub files: NamedFiles,
     /// Repetitions of every point, at least 1.
     pub repetitions: u32,
@@ -105,7 +105,7 @@ impl Experiment {
     }
 }
 
-/// How much of a text is read.
+/// The part of a text that is read.
 struct Part<'p> {
     bounds: &'p Bounds,
     /// The only point that is read, if not all are.

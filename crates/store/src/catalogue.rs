@@ -24,10 +24,10 @@ pub(crate) trait Catalogue: Debug + Send {
     /// Another connection to the same rows.
     fn another(&self) -> Result<Box<dyn Catalogue>, StoreError>;
 
-    /// Whether processes on other hosts use it too, whose runs have their files there.
+    /// True if processes on other hosts use it too, whose runs have their files there.
     fn is_shared(&self) -> bool;
 
-    /// Whether it can only be looked at.
+    /// True if it can only be looked at.
     fn is_read_only(&self) -> bool {
         false
     }

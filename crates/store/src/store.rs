@@ -39,11 +39,11 @@ pub enum Imported {
 pub struct Store {
     directory: PathBuf,
     catalogue: Mutex<Box<dyn Catalogue>>,
-    /// Whether other hosts use it too.
+    /// True if other hosts use it too.
     is_shared: bool,
-    /// Whether it can only be looked at.
+    /// True if it can only be looked at.
     is_read_only: bool,
-    /// Whether what is written survives a power cut.
+    /// True if what is written survives a power cut.
     is_synced: bool,
     /// Where they have the files.
     bucket: Option<Arc<Bucket>>,
@@ -54,7 +54,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in `directory`, creating it if there is none, and repairs what killed processes left: their runs
+    /// Opens the store in `directory`, creating it if it does not exist, and repairs what killed processes left: their runs
     /// become [`Status::Partial`], and their traces readable. A store that cannot be written can be looked at: what would
     /// write is refused ([`StoreError::ReadOnly`]).
     ///
@@ -123,7 +123,7 @@ impl Store {
         Store { patience, ..self }
     }
 
-    /// Whether it can only be looked at: its folder cannot be written.
+    /// True if it can only be looked at: its folder cannot be written.
     pub fn is_read_only(&self) -> bool {
         self.is_read_only
     }
@@ -346,7 +346,7 @@ impl Store {
         missing.try_for_each(|file| files::fetch(bucket, run, file))
     }
 
-    /// Whether everything that earlier processes had left to be brought to the bucket is there, or cannot be brought now.
+    /// True if everything that earlier processes had left to be brought to the bucket is there, or cannot be brought now.
     pub fn is_idle(&self) -> bool {
         self.leftovers.as_ref().is_none_or(Leftovers::is_over)
     }

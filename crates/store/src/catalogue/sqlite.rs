@@ -26,7 +26,7 @@ pub(super) struct Sqlite {
     path: PathBuf,
     /// Where the folders of runs lie.
     runs: PathBuf,
-    /// Whether what is written survives a power cut.
+    /// True if what is written survives a power cut.
     is_synced: bool,
     opened: Opened,
 }
