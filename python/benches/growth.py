@@ -24,6 +24,7 @@ import trunkline
 from trunkline import _trunkline
 
 TICKS = os.sysconf("SC_CLK_TCK")
+given = argparse.Namespace(duration=None)
 
 
 def experiment(points: int, duration: float) -> trunkline.Experiment:
@@ -57,7 +58,9 @@ def each(duration: float, points: int = 20) -> float:
 
 
 def calibrated(seconds: float) -> float:
-    """The duration of a point that takes this long, in processor time."""
+    """The duration of a point that takes this long, in processor time; or that of `--duration`, to compare two versions."""
+    if given.duration is not None:
+        return float(given.duration)
     low, high = each(0.1), each(2.0)
     slope = (high - low) / 1.9
     return max(0.1 + (seconds - low) / slope, 0.001)
@@ -205,7 +208,8 @@ def main() -> None:
     parser.add_argument("what", choices=kinds)
     parser.add_argument("--points", type=int)
     parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
+    parser.add_argument("--duration", type=float, help="seconds of virtual time of a point; 40 take about 45 ms")
+    arguments = parser.parse_args(namespace=given)
     bench, usual = kinds[arguments.what]
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with TemporaryDirectory() as store:
