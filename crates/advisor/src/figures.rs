@@ -6,7 +6,7 @@ use trunkline_report::chart::{Axis, Chart, Datum, Entry, Kind, Look, Panel, Scal
 use crate::advice::Advice;
 use crate::configuration::{Configuration, Load, Marking};
 use crate::findings::Findings;
-use crate::words::ms;
+use crate::units::ms;
 
 /// Points of a distribution that are drawn.
 const POINTS: usize = 200;

@@ -7,7 +7,8 @@ use crate::advice::{Advice, Recommendation};
 use crate::figures::figures;
 use crate::findings::Findings;
 use crate::terminal::{rows, title};
-use crate::words::{ms, percent, rate, way};
+use crate::units::{ms, percent, rate};
+use crate::words::way;
 
 /// What is recommended, its figures, warnings and all that was measured.
 pub fn html(advice: &Advice, findings: &Findings) -> String {

@@ -22,6 +22,7 @@ mod protect;
 mod terminal;
 mod trace;
 mod transport;
+mod units;
 mod warnings;
 mod words;
 

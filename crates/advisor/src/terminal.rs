@@ -5,7 +5,8 @@ use trunkline_report::Screen;
 use trunkline_report::text::{BOLD, Column, PLAIN, Table, Text};
 
 use crate::advice::{Advice, Recommendation};
-use crate::words::{ms, percent, rate, way};
+use crate::units::{ms, percent, rate};
+use crate::words::way;
 
 /// The advice as text.
 pub fn terminal(advice: &Advice, screen: Screen) -> String {

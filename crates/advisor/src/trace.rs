@@ -5,7 +5,7 @@ use core::fmt;
 use trunkline_core::{Duration, Rate};
 use trunkline_metrics::PerMille;
 
-use crate::words::ms;
+use crate::units::ms;
 
 /// What one measurement of a configuration found.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,7 +8,7 @@ use crate::configuration::{Configuration, Load, Marking};
 use crate::findings::Findings;
 use crate::probe::Probed;
 use crate::trace::RoundTrips;
-use crate::words::{ms, percent, rate};
+use crate::units::{ms, percent, rate};
 
 /// A queue that grows by more than this under load is felt.
 const FELT: Duration = Duration::from_millis(20);

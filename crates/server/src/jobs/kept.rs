@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Ended, Job, MOST_ENDED};
+use super::{Ended, MOST_ENDED};
 use crate::api::{self, JobKind, JobState};
 use crate::whole;
 
@@ -22,14 +22,14 @@ pub(super) struct Kept {
     pub(super) result: Value,
 }
 
-/// Keeps a job that ends with a result, unless something else keeps it: studies keep their tables, and runs everything.
-pub(super) fn keep(store: &Path, job: &Job, ended: &Ended) -> io::Result<()> {
+/// Keeps a job, as it is shown, that ends with a result, unless something else keeps it: studies keep their tables, and runs everything.
+pub(super) fn keep(store: &Path, job: api::Job, ended: &Ended) -> io::Result<()> {
     let (state, result) = match ended {
         Ended::Done(Some(result)) => (JobState::Done, result),
         Ended::Stopped(Some(result)) => (JobState::Stopped, result),
         Ended::Done(None) | Ended::Stopped(None) => return Ok(()),
     };
-    let job = api::Job { state, ended: Some(Timestamp::now().to_string()), ..job.shown() };
+    let job = api::Job { state, ended: Some(Timestamp::now().to_string()), ..job };
     if !matches!(job.kind, JobKind::Plan | JobKind::Probe) {
         return Ok(());
     }
@@ -58,7 +58,7 @@ pub(super) fn read(store: &Path) -> Vec<Kept> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Needs, NewJob};
+    use super::super::{Job, Needs, NewJob};
     use super::*;
 
     fn job(id: usize, kind: JobKind) -> Job {
@@ -75,7 +75,7 @@ mod tests {
             (4, JobKind::Paper, Ended::Done(Some(4.into()))),
         ];
         for (id, kind, ended) in ends {
-            keep(store.path(), &job(id, kind), &ended).expect("it is kept");
+            keep(store.path(), job(id, kind).shown(), &ended).expect("it is kept");
         }
         fs::write(store.path().join("jobs/a-5.json"), "{}").expect("written");
         let read: Vec<Job> = read(store.path()).into_iter().map(Job::kept).collect();
@@ -94,7 +94,8 @@ mod tests {
     fn only_the_newest_are_kept() {
         let store = tempfile::tempdir().expect("a folder");
         for id in 0..MOST_ENDED + 3 {
-            keep(store.path(), &job(id, JobKind::Plan), &Ended::Done(Some(id.into()))).expect("it is kept");
+            keep(store.path(), job(id, JobKind::Plan).shown(), &Ended::Done(Some(id.into())))
+                .expect("it is kept");
         }
         assert_eq!(read(store.path()).len(), MOST_ENDED);
         assert_eq!(fs::read_dir(store.path().join(FOLDER)).expect("the folder").count(), MOST_ENDED);

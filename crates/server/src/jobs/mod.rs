@@ -214,8 +214,9 @@ impl App {
                 let worked = worked.unwrap_or_else(|_| {
                     Err(ApiError::environment("it hit a bug in the program; please report it"))
                 });
-                if let Err(error) =
-                    worked.as_ref().map_or(Ok(()), |ended| kept::keep(app.store.directory(), &own, ended))
+                if let Err(error) = worked
+                    .as_ref()
+                    .map_or(Ok(()), |ended| kept::keep(app.store.directory(), own.shown(), ended))
                 {
                     own.warn(&format!(
                         "the result is lost when the server ends, because it cannot be stored: {error}"
