@@ -10,17 +10,17 @@ use crate::limited;
 use crate::units::Readable as _;
 use crate::view::{Side, View, counted, over_repetitions, point_name};
 
-/// The share of lost and late audio from which on a call is unusable: with 5 %, G.711 has an R-factor below 50 (ITU-T G.107 with
+/// The share of audio that is not heard in time from which on a call is unusable: with 5 %, G.711 has an R-factor below 50 (ITU-T G.107 with
 /// the Bpl of G.113, Appendix I).
 const UNUSABLE: f64 = 0.05;
 /// Figures that judge all audio that was not heard in time.
-const OF_ALL: [&str; 6] = ["affected", "loss_and_late", "not_in_time", "mos", "r", "underflows"];
+const OF_ALL: [&str; 5] = ["affected", "not_in_time", "mos", "r", "underflows"];
 /// Its parts: a figure, its word, and the figures that judge it.
 const PARTS: [(&str, &str, &[&str]); 4] = [
-    ("loss", "lost", &["loss", "undelivered"]),
-    ("late", "late", &["late"]),
-    ("refused_share", "refused", &["refused_share"]),
-    ("unfinished_share", "unfinished", &["unfinished_share"]),
+    ("loss", "lost", &["loss", "loss_and_late", "undelivered"]),
+    ("late", "late", &["late", "loss_and_late"]),
+    ("refused_share", "refused", &["refused_share", "undelivered"]),
+    ("unfinished_share", "unfinished", &["unfinished_share", "undelivered"]),
 ];
 
 /// The largest latency of a flow with audio, or of any flow if none has audio, and the largest share of audio that was not heard in
@@ -137,6 +137,8 @@ fn worst<'a>(
 #[cfg(test)]
 mod tests {
     use trunkline_core::Ratio;
+    use trunkline_experiment::Subject;
+    use trunkline_metrics::figures;
     use trunkline_store::{Backend, StoredRun};
 
     use crate::{Screen, fixtures, terminal};
@@ -193,17 +195,40 @@ mod tests {
         assert!(line.ends_with("But 40 % of voice is late, and no limit is about that."), "{line}");
     }
 
-    #[test]
-    fn what_was_refused_or_had_not_arrived_is_not_called_lost() {
-        let mut run = affected(fixtures::single(Backend::Sim), 0.25);
+    /// A run in which this share of a call was refused, and the rest had not arrived.
+    fn refused(share: f64) -> StoredRun {
+        let mut run = affected(fixtures::single(Backend::Sim), share);
         for flow in run.points.iter_mut().flat_map(|point| &mut point.repetitions).flat_map(|one| {
             one.summary.iter_mut().flat_map(|summary| &mut summary.flows).filter(|flow| flow.flow == "voice")
         }) {
             (flow.loss, flow.late) = (Ratio::ZERO, Ratio::ZERO);
             (flow.refused, flow.unfinished) = (flow.affected.unwrap_or_default(), Ratio::ONE);
         }
+        run
+    }
+
+    #[test]
+    fn what_was_refused_or_had_not_arrived_is_not_called_lost() {
+        let mut run = refused(0.25);
         run.limits.clear();
         let line = first_line(&run);
         assert!(line.contains("25 % of voice is refused or unfinished"), "{line}");
+    }
+
+    #[test]
+    fn limits_are_about_the_parts_that_they_judge() {
+        let mut run = refused(0.25);
+        run.limits.truncate(1);
+        run.limits[0].bound = 10.0;
+        for (figure, open) in [
+            ("undelivered", None),
+            ("loss_and_late", Some("But 100 % of voice is unfinished, and no limit is about that.")),
+            ("unfinished_share", Some("But 25 % of voice is refused, and no limit is about that.")),
+        ] {
+            run.limits[0].subject = Subject::Flow { flow: 0, sink: None, metric: figures::flow(figure) };
+            let line = first_line(&run);
+            assert_eq!(line.contains("But"), open.is_some(), "{figure}: {line}");
+            assert!(line.ends_with(open.unwrap_or_default()), "{figure}: {line}");
+        }
     }
 }
