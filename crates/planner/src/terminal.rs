@@ -17,13 +17,13 @@ pub fn terminal(plan: &Plan, found: &Found, screen: Screen) -> String {
     out.blank();
     match found.answers.as_slice() {
         [only] if plan.axes.is_empty() => {
-            out.paragraph(&capitalised(&text::answer(plan, found, only)), BOLD);
+            out.paragraph(&text::capitalised(&text::answer(plan, found, only)), BOLD);
             out.blank();
             out.table(&trials(plan, found, only));
         }
         several => {
             for sentence in crate::draws::sentences(plan, &found.answers) {
-                out.paragraph(&capitalised(&sentence), BOLD);
+                out.paragraph(&text::capitalised(&sentence), BOLD);
             }
             out.table(&answers(plan, found));
             for answer in several.iter().filter(|answer| answer.needs_words()) {
@@ -94,9 +94,4 @@ fn judged(text: &str, verdict: Option<Verdict>) -> Cell {
         Some(Verdict::Undecided) | None => None,
     };
     Cell::new(text).painted(Ansi::new().fg_color(colour))
-}
-
-fn capitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }

@@ -287,7 +287,7 @@ fn doubts(plan: &Plan, answer: &Answer) -> String {
     let unfinished = (!answer.unfinished.is_empty()).then(|| unfinished(plan, answer));
     let mut sentences = overloaded.into_iter().chain(unfinished);
     let first = sentences.next().unwrap_or_default();
-    sentences.fold(first, |text, next| format!("{text}. {}{}", next[..1].to_uppercase(), &next[1..]))
+    sentences.fold(first, |text, next| format!("{text}. {}", capitalised(&next)))
 }
 
 /// A sentence about flows whose messages were refused or had not arrived when the run ended.
@@ -337,6 +337,12 @@ fn rising(plan: &Plan, answer: &Answer) -> String {
          {duration} is too short to show the effect. Repeat the plan with a longer `duration`",
         flows.join(", that ")
     )
+}
+
+/// A text that begins a sentence.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 /// Values that were not decided although the search went past them to this one, in increasing order.

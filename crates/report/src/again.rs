@@ -18,11 +18,11 @@ pub fn set_again(setting: &str) -> String {
 }
 
 /// A text as a shell takes it.
-fn quoted(path: &str) -> String {
+fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=');
-    if !path.is_empty() && path.chars().all(plain) {
-        path.to_owned()
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
     } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }

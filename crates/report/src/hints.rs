@@ -137,15 +137,17 @@ fn unconnected(view: &View, side: &Side, flow: &str) -> Option<String> {
 /// such point.
 fn unfinished(view: &View, side: &Side, flow: &str) -> Option<String> {
     let of_point = |point: &StoredPoint| {
-        let mut all = Counts::default();
-        for counts in side.flow(point.index, flow).iter().map(|summary| summary.counts) {
-            all.sent += counts.sent;
-            all.refused += counts.refused;
-            all.received += counts.received;
-            all.late += counts.late;
-            all.lost += counts.lost;
-            all.unfinished += counts.unfinished;
-        }
+        let summaries = side.flow(point.index, flow);
+        let sum = |of: fn(&Counts) -> u64| summaries.iter().map(|summary| of(&summary.counts)).sum();
+        let all = Counts {
+            sent: sum(|counts| counts.sent),
+            refused: sum(|counts| counts.refused),
+            received: sum(|counts| counts.received),
+            late: sum(|counts| counts.late),
+            lost: sum(|counts| counts.lost),
+            unfinished: sum(|counts| counts.unfinished),
+            ..Counts::default()
+        };
         let nothing = all.received + all.late + all.lost == 0;
         (all.unfinished > 0 && (nothing || all.unfinished * 2 > all.due())).then_some(all)
     };

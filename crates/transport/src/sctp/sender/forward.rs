@@ -66,8 +66,8 @@ impl Sender {
             self.forward = self.forward.wrapping_add(1);
         }
         let (to, at) = self.forwarded;
-        let is_told = |to_now| to_now == to && now < at + self.rto.round_trip();
-        self.forward_due = self.forward != self.acknowledged && !is_told(self.passed_to());
+        let is_told = self.passed_to() == to && now < at + self.rto.round_trip();
+        self.forward_due = self.forward != self.acknowledged && !is_told;
     }
 
     /// The TSN to which the next FORWARD TSN passes.
