@@ -180,7 +180,7 @@ test('after a restart of the server the page of a job says that it is over, and 
     await expect(page).not.toHaveURL(new RegExp(job));
     await expect(page.getByRole('link', { name: 'See the results' })).toBeVisible({ timeout: 60_000 });
     await page.goto(`${address}/#/plan`);
-    await page.getByRole('region', { name: 'Earlier' }).getByRole('link', { name: 'the largest flow.voice.count' }).click();
+    await page.getByRole('region', { name: 'Earlier' }).getByRole('link', { name: /the largest flow\.voice\.count/ }).click();
     await expect(page.getByText(/is the largest value|keeps? the limits/).first()).toBeVisible();
     await picture(page, 'kept-plan');
   } finally {

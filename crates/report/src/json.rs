@@ -194,15 +194,16 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
             |m: &'static FigureKind| Some((m.id.to_owned(), side.estimate_of(index, subject, m)?.into()));
         of_flows().filter_map(figure).collect()
     };
-    let mark =
-        |m: &'static FigureKind| (m.id.to_owned(), side.mark(index, Subject::flow(flow), m).to_owned());
-    let marks = of_flows().map(mark).filter(|(_, mark)| !mark.is_empty());
+    let marks = |subject: Subject| -> BTreeMap<String, String> {
+        let mark = |m: &'static FigureKind| (m.id.to_owned(), side.mark(index, subject, m).to_owned());
+        of_flows().map(mark).filter(|(_, mark)| !mark.is_empty()).collect()
+    };
     let parts = side.sinks(index, flow).into_iter();
-    let parts = parts.map(|part| (part.sink.unwrap_or_default().to_owned(), figures(part)));
+    let parts = parts.map(|part| (part.sink.unwrap_or_default().to_owned(), figures(part), marks(part)));
     let (mut sinks, mut each) = (Vec::new(), Vec::new());
     match first.each.is_empty() {
-        true => sinks.extend(parts.map(|(sink, figures)| ReportSink { sink, figures })),
-        false => each.extend(parts.map(|(flow, figures)| ReportPart { flow, figures })),
+        true => sinks.extend(parts.map(|(sink, figures, marks)| ReportSink { sink, figures, marks })),
+        false => each.extend(parts.map(|(flow, figures, marks)| ReportPart { flow, figures, marks })),
     }
     Some(ReportFlow {
         flow: flow.to_owned(),
@@ -215,7 +216,7 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
         outside_e_model: outside_model(&summaries),
         percentiles_exact: summaries.iter().copied().all(has_exact_percentiles),
         figures: figures(Subject::flow(flow)),
-        marks: marks.collect(),
+        marks: marks(Subject::flow(flow)),
         sinks,
         each,
     })

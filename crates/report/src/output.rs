@@ -414,6 +414,9 @@ pub struct ReportSink {
     pub sink: String,
     /// Its figures by name.
     pub figures: BTreeMap<String, Estimate>,
+    /// Marks of figures by name, as those of a flow.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub marks: BTreeMap<String, String>,
 }
 
 /// One of the flows to which a flow expands for several hosts.
@@ -424,6 +427,9 @@ pub struct ReportPart {
     pub flow: String,
     /// Its figures by name.
     pub figures: BTreeMap<String, Estimate>,
+    /// Marks of figures by name, as those of a flow.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub marks: BTreeMap<String, String>,
 }
 
 /// A bundle in a report.

@@ -669,7 +669,7 @@ export interface components {
         };
         /** @description A job of the server. */
         Job: {
-            /** @description The time of its end. */
+            /** @description The time of its end (RFC 3339, UTC). */
             ended?: string | null;
             /** @description The reason for its failure. */
             error?: string | null;
@@ -687,6 +687,8 @@ export interface components {
             state: components["schemas"]["JobState"];
             /** @description The text for people. */
             title: string;
+            /** @description The reason for which the store does not keep its result, which is lost when the server ends. */
+            unsaved?: string | null;
         };
         /**
          * @description The kind of a job.
@@ -1578,6 +1580,10 @@ export interface components {
             };
             /** @description Its name: `voice.phone.3`. */
             flow: string;
+            /** @description Marks of figures by name, as those of a flow. */
+            marks?: {
+                [key: string]: string;
+            };
         };
         /** @description A point in a report. */
         ReportPoint: {
@@ -1628,6 +1634,10 @@ export interface components {
             /** @description Its figures by name. */
             figures: {
                 [key: string]: components["schemas"]["Estimate"];
+            };
+            /** @description Marks of figures by name, as those of a flow. */
+            marks?: {
+                [key: string]: string;
             };
             /** @description Its host. */
             sink: string;

@@ -21,7 +21,7 @@ pub struct Job {
     pub state: JobState,
     /// Its progress.
     pub progress: JobProgress,
-    /// The time of its end.
+    /// The time of its end (RFC 3339, UTC).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
     /// The reason for its failure.
@@ -30,6 +30,9 @@ pub struct Job {
     /// The address of its result, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
+    /// The reason for which the store does not keep its result, which is lost when the server ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsaved: Option<String>,
 }
 
 /// The kind of a job.

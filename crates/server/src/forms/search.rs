@@ -73,7 +73,7 @@ impl Planned {
             Goal::Maximise => "largest",
             Goal::Minimise => "smallest",
         };
-        format!("the {what} {}", self.plan.key.key())
+        format!("{}: the {what} {}", self.plan.first().name, self.plan.key.key())
     }
 
     pub(super) fn needs(&self) -> Needs {

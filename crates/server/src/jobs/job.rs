@@ -11,7 +11,7 @@ use trunkline_runner::{Observer, Plan};
 use trunkline_store::RunInfo;
 
 use super::feed::{Feed, Watching};
-use super::kept::Kept;
+use super::kept::{KEPT, Kept};
 use super::{Ended, Needs, NewJob};
 use crate::api::{self, ApiError, End, JobProgress, JobState, PredictedLatency, Warning};
 
@@ -41,6 +41,7 @@ struct Now {
     over: Over,
     ended: Option<String>,
     error: Option<String>,
+    unsaved: Option<String>,
     result: Option<Value>,
 }
 
@@ -67,6 +68,7 @@ impl Job {
             ended: None,
             error: None,
             result: None,
+            unsaved: None,
         };
         let (stop, feed) = (AtomicBool::new(false), Arc::new(Feed::new()));
         Job { id, new, stop, feed, now: Mutex::new(now), predicted: OnceLock::new() }
@@ -134,7 +136,19 @@ impl Job {
             ended: now.ended.clone(),
             error: now.error.clone(),
             result: now.result.is_some().then(|| format!("/api/v1/jobs/{}/result", self.id)),
+            unsaved: now.unsaved.clone(),
         }
+    }
+
+    /// True if it has a result that the store keeps.
+    pub(super) fn is_kept(&self) -> bool {
+        let now = self.now();
+        KEPT.contains(&self.new.kind) && now.result.is_some() && now.unsaved.is_none()
+    }
+
+    /// Its result is lost when the server ends, for this reason.
+    pub(super) fn is_unsaved(&self, why: String) {
+        self.change(|now| now.unsaved = Some(why));
     }
 
     /// What it gave.

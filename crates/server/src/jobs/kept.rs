@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,9 @@ use crate::whole;
 /// The folder in the store.
 const FOLDER: &str = "jobs";
 
+/// The kinds of jobs whose results are kept here: studies keep their tables, and runs everything.
+pub(super) const KEPT: [JobKind; 2] = [JobKind::Plan, JobKind::Probe];
+
 /// A job that has ended.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Kept {
@@ -22,7 +25,7 @@ pub(super) struct Kept {
     pub(super) result: Value,
 }
 
-/// Keeps a job, as it is shown, that ends with a result, unless something else keeps it: studies keep their tables, and runs everything.
+/// Keeps a job, as it is shown, that ends with a result, and no more than the newest.
 pub(super) fn keep(store: &Path, job: api::Job, ended: &Ended) -> io::Result<()> {
     let (state, result) = match ended {
         Ended::Done(Some(result)) => (JobState::Done, result),
@@ -30,15 +33,23 @@ pub(super) fn keep(store: &Path, job: api::Job, ended: &Ended) -> io::Result<()>
         Ended::Done(None) | Ended::Stopped(None) => return Ok(()),
     };
     let job = api::Job { state, ended: Some(Timestamp::now().to_string()), ..job };
-    if !matches!(job.kind, JobKind::Plan | JobKind::Probe) {
+    if !KEPT.contains(&job.kind) {
         return Ok(());
     }
     let path = store.join(FOLDER).join(format!("{}.json", job.id));
-    whole::write(&path, &serde_json::to_vec(&Kept { job, result: result.clone() })?)
+    whole::write(&path, &serde_json::to_vec(&Kept { job, result: result.clone() })?)?;
+    newest(store);
+    Ok(())
 }
 
-/// Reads the newest jobs that are kept, the oldest first, and removes the others.
+/// Reads the newest jobs that are kept, the oldest first.
 pub(super) fn read(store: &Path) -> Vec<Kept> {
+    // A job that another version has kept in another form is left out.
+    newest(store).iter().filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect()
+}
+
+/// The files of the newest jobs, the oldest first. Removes the others.
+fn newest(store: &Path) -> Vec<PathBuf> {
     // A store without this folder has none.
     let entries = fs::read_dir(store.join(FOLDER)).into_iter().flatten().flatten();
     let is_one = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
@@ -52,8 +63,7 @@ pub(super) fn read(store: &Path) -> Vec<Kept> {
         // Another server may have removed it already.
         let _ = fs::remove_file(old);
     }
-    // A job that another version has kept in another form is left out.
-    newest.iter().filter_map(|(_, path)| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect()
+    newest.into_iter().map(|(_, path)| path).collect()
 }
 
 #[cfg(test)]
@@ -91,13 +101,25 @@ mod tests {
     }
 
     #[test]
+    fn a_result_that_cannot_be_stored_is_said_to_be_lost() {
+        let store = tempfile::tempdir().expect("a folder");
+        fs::write(store.path().join(FOLDER), "no folder").expect("written");
+        let ended = Ended::Done(Some(1.into()));
+        let job = job(1, JobKind::Plan);
+        let error = keep(store.path(), job.shown(), &ended).expect_err("there is no folder");
+        job.is_unsaved(error.to_string());
+        job.ended(Ok(ended));
+        assert_eq!((job.shown().unsaved, job.is_kept()), (Some(error.to_string()), false));
+    }
+
+    #[test]
     fn only_the_newest_are_kept() {
         let store = tempfile::tempdir().expect("a folder");
         for id in 0..MOST_ENDED + 3 {
             keep(store.path(), job(id, JobKind::Plan).shown(), &Ended::Done(Some(id.into())))
                 .expect("it is kept");
         }
-        assert_eq!(read(store.path()).len(), MOST_ENDED);
         assert_eq!(fs::read_dir(store.path().join(FOLDER)).expect("the folder").count(), MOST_ENDED);
+        assert_eq!(read(store.path()).len(), MOST_ENDED);
     }
 }

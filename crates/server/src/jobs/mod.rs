@@ -21,7 +21,7 @@ pub(crate) use live::Live;
 
 /// So many may wait.
 const MOST_WAITING: usize = 100;
-/// So many that have ended are remembered.
+/// So many that have ended are remembered, of those that the store keeps and of the others.
 const MOST_ENDED: usize = 200;
 /// So many simulations share the cores.
 const MOST_ON_CORES: usize = 4;
@@ -218,9 +218,7 @@ impl App {
                     .as_ref()
                     .map_or(Ok(()), |ended| kept::keep(app.store.directory(), own.shown(), ended))
                 {
-                    own.warn(&format!(
-                        "the result is lost when the server ends, because it cannot be stored: {error}"
-                    ));
+                    own.is_unsaved(error.to_string());
                 }
                 own.ended(worked);
                 app.jobs.is_over(&own);
@@ -262,12 +260,15 @@ impl Table {
         Some((job, work))
     }
 
-    /// Forgets the oldest that have ended.
+    /// Forgets the oldest that have ended, of those that the store keeps and of the others.
     fn forget(&mut self) {
-        let ended = self.jobs.iter().filter(|job| job.state().is_over()).count();
-        for _ in MOST_ENDED..ended {
-            if let Some(oldest) = self.jobs.iter().position(|job| job.state().is_over()) {
-                self.jobs.remove(oldest);
+        for kept in [true, false] {
+            let is_one = |job: &Arc<Job>| job.state().is_over() && job.is_kept() == kept;
+            let ended = self.jobs.iter().filter(|job| is_one(job)).count();
+            for _ in MOST_ENDED..ended {
+                if let Some(oldest) = self.jobs.iter().position(is_one) {
+                    self.jobs.remove(oldest);
+                }
             }
         }
     }
@@ -276,4 +277,29 @@ impl Table {
 /// What jobs look like for clients.
 pub(crate) fn shown(jobs: &[Arc<Job>]) -> Vec<api::Job> {
     jobs.iter().map(|job| job.shown()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_store_keeps_is_not_forgotten_for_others() {
+        let mut table = Table::default();
+        let mut add = |id: String, kind: JobKind| {
+            let job = Job::new(id, NewJob { kind, title: String::new(), needs: Needs::Cores });
+            job.ended(Ok(Ended::Done(Some(1.into()))));
+            table.jobs.push_back(Arc::new(job));
+            table.forget();
+        };
+        for n in 0..MOST_ENDED + 2 {
+            add(format!("plan-{n}"), JobKind::Plan);
+        }
+        for n in 0..MOST_ENDED + 2 {
+            add(format!("run-{n}"), JobKind::Run);
+        }
+        let count = |kind: &str| table.jobs.iter().filter(|job| job.id().starts_with(kind)).count();
+        assert_eq!((count("plan-"), count("run-")), (MOST_ENDED, MOST_ENDED));
+        assert!(table.jobs.iter().any(|job| job.id() == format!("plan-{}", MOST_ENDED + 1)));
+    }
 }

@@ -20,12 +20,12 @@ export function fitOf(area: HTMLElement | null | undefined) {
 /** Half the width of a label that has what is swept in it, once a prediction gives its values. */
 const WIDE = 110;
 
-/** Fits a drawing into its area; labels of flows that stand out at a side get room there. */
-export async function fitAll(flow: ReturnType<typeof useSvelteFlow>, area: HTMLElement | null | undefined): Promise<void> {
+/** Fits a drawing into its area, in so many milliseconds; labels of flows that stand out at a side get room there. */
+export async function fitAll(flow: ReturnType<typeof useSvelteFlow>, area: HTMLElement | null | undefined, duration = 0): Promise<void> {
   const fit = fitOf(area);
-  await flow.fitView(fit);
+  await flow.fitView({ ...fit, duration });
   await tick();
-  if (!area) return;
+  if (!area?.isConnected) return;
   const bounds = area.getBoundingClientRect();
   const boxes = (part: string) => [...area.querySelectorAll(part)].map((one) => ({ one, box: one.getBoundingClientRect() }));
   const nodes = boxes('.svelte-flow__node');
@@ -38,5 +38,5 @@ export async function fitAll(flow: ReturnType<typeof useSvelteFlow>, area: HTMLE
   if (left >= bounds.left && right <= bounds.right) return;
   const room = (pixels: number) => `${Math.max(Number.parseFloat(fit.padding.left), pixels)}px` as const;
   const padding = { ...fit.padding, left: room(Math.min(...nodes.map(({ box }) => box.left)) - left), right: room(right - Math.max(...nodes.map(({ box }) => box.right))) };
-  await flow.fitView({ ...fit, padding });
+  await flow.fitView({ ...fit, padding, duration });
 }

@@ -1,0 +1,1 @@
+import{S as e}from"./index-BA7M-tg5.js";var t;function n(n,r){t={text:n,name:r},e(`/edit`)}function r(){let e=t;return t=void 0,e}export{r as n,n as t};
